@@ -1,5 +1,7 @@
 """Ask the same questions of indexes that differ only in what the asker may not see, on every face, and compare.
 
+What is hidden are entities of a registry, and folders of documents in collections with an audience.
+
     python scripts/withheld.py [--questions 300] [--seed 1]
 
 Anonymous askers and one who sees a part ask by REST, MCP and the page's own routes, in several recipes and modes, for
@@ -16,6 +18,7 @@ import itertools
 import json
 import os
 import random
+import shutil
 import socket
 import sys
 import tempfile
@@ -24,11 +27,14 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
+
+if TYPE_CHECKING:
+    from watersmeet import Engine
 
 TIMES = frozenset({"took_ms", "timings", "rate", "seconds_left", "synced"})
 OPEN = (
@@ -43,6 +49,8 @@ SECRET = (
 NEITHER = "unknownword nowhere zyzzyva E0308 D40 rotate_keys R C".split()
 RECIPES = ("", "notes", "docs", "identifiers", "registry")
 MODES = ("", "lexical", "exact", "static", "sparse", "dense", "hybrid")
+HIDDEN_CHUNKS: list[str] = []
+"""Ids of passages that only one of the indexes has."""
 KINDS = ("mcp_server", "a2a_agent", "skill")
 
 
@@ -87,6 +95,18 @@ class Making:
             yield {0: text.title(), 1: f"how do I {text}?", 2: f"{text} #{chosen_words[0]}"}.get(shape, text)
 
 
+def notes_in(folder: Path, make: Making, pool: list[str], count: int) -> Path:
+    """A folder of documents, linked with the public ones."""
+    folder.mkdir(parents=True)
+    for n in range(count):
+        links = f"See [[note{make.chance.randrange(30)}]], [[note{n}]] and [[open{n}]]. #{make.chance.choice(pool)}"
+        head = f"---\nproject: {make.chance.choice(pool)}\naliases: [{make.words(pool, 2)}]\n---\n"
+        text = f"# {make.words(pool, 2).title()}\n\n{make.words(pool, 40)}\n\n## More\n\n{links}\n"
+        name = f"note{n}.md" if n % 3 == 0 else f"hidden{n}.md"  # some are called as public ones are
+        (folder / name).write_text(head + text)
+    return folder
+
+
 VIRTUAL = {
     "kind": "virtual_server",
     "path": "/virtual/all",
@@ -99,6 +119,16 @@ VIRTUAL = {
 }
 
 
+def restrict(engine: Engine, notes: dict[str, tuple[Path, str]], early: bool) -> None:
+    """Folders with their audiences. `early`: from the start; else they were public for a while."""
+    for name, (place, audience) in notes.items():
+        engine.sync([place], collection=name, meta={"project": name}, audience=audience if early else "")
+        if not early:
+            engine.set_audience(name, audience)
+        if name == "gone":  # in a folder of what everyone may see, which leaves it out
+            engine.remove([str(place)])
+
+
 def build(folder: Path, seed: int) -> list[Path]:
     """Four indexes: nothing private, what bob sees, that and one lot of private things, that and another lot."""
     from watersmeet import Engine
@@ -108,20 +138,41 @@ def build(folder: Path, seed: int) -> list[Path]:
     vault.mkdir()
     make = Making(seed)
     for n in range(30):
-        links = f"See [[note{make.chance.randrange(30)}]], [[hidden0]] and [[open{n}]]."
+        links = (
+            f"See [[note{make.chance.randrange(30)}]], [[hidden1]] and [[open{n}]].\n\n![[hidden2#More]] ![[note{n}]]"
+        )
         text = f"# {make.words(OPEN, 2).title()}\n\n{make.words(OPEN, 40)}\n\n## More\n\n{links}\n"
         (vault / f"note{n}.md").write_text(text)
     public, later = make.many(60, "open", OPEN), make.many(6, "late", OPEN)
     blue = make.many(8, "blue", [*OPEN, "bluebell"], visibility="group", groups=["blue"])
     one = make.many(40, "hidden", [*OPEN[:10], *SECRET], visibility="private", owner="ann")
     two = make.many(25, "other", SECRET, visibility="group", groups=["pink"])
+    notes: dict[str, tuple[Path, str]] = {
+        "harbour": (notes_in(folder / "harbour", make, [*OPEN, "bluebell"], 6), "group:blue"),
+        "severance": (notes_in(folder / "severance", make, [*OPEN[:10], *SECRET], 25), "owner:ann"),
+        "merger": (notes_in(folder / "merger", make, SECRET, 15), "group:pink,owner:ann"),
+    }
+    first = notes_in(folder / "first", make, OPEN, 2)
     indexes = []
-    for number, (visible, unseen) in enumerate([([], []), (blue, []), (blue, one), (blue, two)]):
+    lots: list[tuple[list[Any], list[Any], list[str]]] = [
+        ([], [], []),
+        (blue, [], ["harbour"]),
+        (blue, one, ["gone", "harbour", "severance"]),
+        (blue, two, ["harbour", "merger"]),
+    ]
+    for number, (visible, unseen, folders) in enumerate(lots):
+        if number == 2:
+            notes["gone"] = (notes_in(vault / "gone", make, SECRET, 5), "private")
         index = folder / f"index{number}"
         with Engine(index, load(start=str(folder))) as engine:
             if unseen:
                 engine.registry.register(unseen[:5])
+            engine.sync([first])
+            restrict(engine, {name: notes[name] for name in folders}, early=number == 2)
             engine.sync([vault])
+            if number == 2:
+                shutil.rmtree(notes["gone"][0])
+                HIDDEN_CHUNKS.extend(one.id for one in engine.passages("severance/hidden1.md"))
             engine.registry.register([*public[:30], VIRTUAL])
             engine.registry.register([*unseen[5:], *visible]) if visible else None
             engine.registry.register([*public[30:], *later])
@@ -145,7 +196,7 @@ def serving(index: Path, folder: Path) -> Iterator[int]:
     listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listening.bind(("127.0.0.1", 0))
     listening.listen()
-    service = Service(Engine(index, load(start=str(folder))))
+    service = Service(Engine(index, load(start=str(folder))), allow_write=True)
     running = server(make(service, "127.0.0.1"))
     thread = threading.Thread(target=running.run, args=([listening],), daemon=True)
     thread.start()
@@ -159,7 +210,7 @@ def serving(index: Path, folder: Path) -> Iterator[int]:
         service.close()
 
 
-def requests(questions: list[str]) -> Iterator[tuple[str, str, Any]]:
+def requests(questions: list[str], folder: Path) -> Iterator[tuple[str, str, Any]]:
     """Each as a method, an address and a body."""
     ways = itertools.cycle(itertools.product(RECIPES, MODES))
     for question, (recipe, mode) in zip(questions, ways, strict=False):
@@ -174,7 +225,26 @@ def requests(questions: list[str]) -> Iterator[tuple[str, str, Any]]:
         yield "GET", f"/api/entities?query={quote(word)}", None
         yield "GET", f"/api/servers?query={quote(word)}&include_disabled=true", None
         yield "GET", f"/api/skills/search?q={quote(word)}", None
-    for name in ("hidden0", "hidden3", "other1", "open3", "note3.md", "hiden0", "nothing"):
+    hidden = ("severance", "merger", "gone", "severance/hidden1.md", "/nowhere/else")
+    for name in hidden:
+        yield "POST", "/api/remove", {"ids": [name], "dry_run": True}
+        yield "POST", "/api/sync", {"paths": [str(folder / name), str(folder / "vault" / name)], "dry_run": True}
+    yield "POST", "/api/sync", {"dry_run": True}
+    for text in ("#flamingo", "-collection:severance zebra", "path:severance river", "tag:salary", "project:severance"):
+        yield "POST", "/api/search", {"query": text, "explain": True}
+    for filters in ({"collection": ["severance"]}, {"project": ["merger"]}, {"path": ["severance/*"]}, {"proj": ["x"]}):
+        yield "POST", "/api/search", {"query": "river harbour", "filters": filters, "facets": True}
+        yield "POST", "/api/search", {"query": "river harbour", "exclude": filters, "why_not": "severance/hidden1.md"}
+    documents = ("severance/hidden1.md", "merger/hidden1.md", "harbour/hidden1.md", "gone/hidden1.md", "hidden1")
+    for name in (*documents, *HIDDEN_CHUNKS, "note0", "note3", "vault/note3.md", "severance/note3.md"):
+        yield "GET", f"/api/documents/{name}", None
+        yield "GET", f"/api/related/{name}", None
+        yield "GET", f"/page/document/{name}?chunk={HIDDEN_CHUNKS[0]}", None
+        yield "GET", f"/page/document/vault/note3.md?chunk={name}", None
+        yield "POST", "/api/search", {"query": f'"{name}" river', "filters": {"document": [name]}, "why_not": name}
+    for name in (*documents, *("hidden0", "hidden3", "other1", "open3", "note3.md", "hiden0", "nothing")):
+        yield "GET", f"/file/{name}", None
+        yield "GET", f"/page/document/{name}", None
         for route in ("documents", "related", "entities"):
             yield "GET", f"/api/{route}/{name}", None
             yield "GET", f"/api/{route}//{name}", None
@@ -184,6 +254,11 @@ def requests(questions: list[str]) -> Iterator[tuple[str, str, Any]]:
         "/api/servers/open0/configuration",
         "/api/servers/hidden0/configuration",
         "/api/documents?limit=1000",
+        "/api/documents?collection=severance",
+        "/api/tags",
+        "/api/roots",
+        "/metrics",
+        "/api/stats",
         "/api/search/tags",
         "/api/agents",
         "/",
@@ -225,14 +300,16 @@ def untimed(explain: Any) -> Any:
     return [untimed(one) for one in explain] if isinstance(explain, list) else explain
 
 
-def asked(port: int, token: str, questions: list[str]) -> list[Any]:
+def asked(port: int, token: str, questions: list[str], folder: Path) -> list[Any]:
     found: list[Any] = []
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
     headers = {"Content-Type": "application/json"} | ({"Authorization": f"Bearer {token}"} if token else {})
-    for method, address, body in requests(questions):
+    for method, address, body in requests(questions, folder):
         connection.request(method, address, json.dumps(body) if body is not None else None, headers)
         answer = connection.getresponse()
         text = answer.read().decode()
+        if address == "/metrics":  # the rest counts requests and seconds
+            text = "\n".join(line for line in text.splitlines() if line.startswith("watersmeet_index"))
         answered = untimed(json.loads(text)) if "json" in (answer.headers["content-type"] or "") else text
         found.append([method, address, body, answer.status, answered])
     connection.close()
@@ -258,13 +335,19 @@ def compared(folder: Path, questions: list[str], agents: int, seed: int, short: 
 
     indexes = build(folder, seed)
     _, bob = Tokens().create("read", "bob", ("blue",))
+    _, writer = Tokens().create("write")
+    every = (0, 1, 2, 3)
+    askers = [("anonymous", "", (0, 2) if short else every), ("bob", bob, (1, 3, 2)), ("writer", writer, every)]
     differences: list[str] = []
     answers = 0
     with ExitStack() as stack:
         ports = [stack.enter_context(serving(index, folder)) for index in indexes]
-        for who, token, chosen in (("anonymous", "", (0, 2) if short else (0, 1, 2, 3)), ("bob", bob, (1, 3, 2))):
+        for who, token, chosen in askers:
             answered = [
-                [*asked(ports[n], token, questions), *asyncio.run(tools(ports[n], token, questions[:agents]))]
+                [
+                    *asked(ports[n], token, questions if who != "writer" else questions[:10], folder),
+                    *asyncio.run(tools(ports[n], token, questions[:agents] if who != "writer" else [])),
+                ]
                 for n in (chosen[:2] if short else chosen)
             ]
             answers += sum(map(len, answered))

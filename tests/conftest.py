@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import runpy
+import shutil
 from collections.abc import Callable, Iterator
 from itertools import count
 from pathlib import Path
@@ -33,7 +34,15 @@ KINDS = frozenset({"model", "kill", "browser", "docs", "server", "slow"})
 _MODULE = re.compile(rf"^pytestmark = \[?pytest\.mark\.({'|'.join(sorted(KINDS))})\b", re.MULTILINE)
 
 
+MEMORY = "/dev/shm"  # noqa: S108 - pytest makes a folder of its own there
+ROOM = 2 << 30
+"""Bytes that the tests' folders need at most, with room to spare."""
+
+
 def pytest_configure(config: pytest.Config) -> None:
+    if os.path.isdir(MEMORY) and os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free >= ROOM:
+        # thousands of commits wait for a disk otherwise; scripts/kills.py and scripts/attack.py use the real one
+        os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", MEMORY)  # pytest's own name for where `tmp_path` lies
     if config.option.markexpr == "fast":  # fewer examples while working; the whole suite draws all
         hypothesis.settings.load_profile("fast")
 

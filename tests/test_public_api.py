@@ -35,11 +35,14 @@ INNER = {
     "original",
 }
 """Of `Engine`, for the faces and for evaluation; `AsyncEngine.engine` has them."""
-NOT_SERVED = {"deepen", "relocate", "compact", "unknown_fields", "releases", "passages", "link_texts", "doctor"}
+NOT_SERVED = {
+    *("deepen", "relocate", "compact", "collections", "set_audience"),
+    *("unknown_fields", "releases", "passages", "link_texts", "doctor"),
+}
 """Of `Engine`, where no REST route is."""
 NOT_SENT = {
     *("viewer", "exactly", "embeds", "chat", "shown"),
-    *("collection", "meta", "recreate", "deepen", "vectors", "seconds", "max_pages", "public_only"),
+    *("collection", "meta", "audience", "recreate", "deepen", "vectors", "seconds", "max_pages", "public_only"),
 }
 """Parameters that no client has: the token says who asks, and the rest is for where the index is."""
 

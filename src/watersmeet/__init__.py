@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from watersmeet.core.errors import (
         Ambiguous,
         ConfigError,
+        CostRefused,
         Degraded,
         IndexBusy,
         IndexProblem,
@@ -48,6 +49,7 @@ __all__ = [
     "CitedPassage",
     "Client",
     "ConfigError",
+    "CostRefused",
     "Degraded",
     "Engine",
     "EntityRequest",

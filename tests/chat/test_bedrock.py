@@ -9,8 +9,10 @@ from typing import Any
 
 import pytest
 
+from aws import KEY, check_signature, set_credentials
 from chat_replies import WORDS, bedrock, frame, sent
-from watersmeet.chat.bedrock import Bedrock, client_of
+from watersmeet.chat.bedrock import Bedrock
+from watersmeet.common.bedrock import client_of
 from watersmeet.core.chat import Chat
 from watersmeet.core.errors import ConfigError, ModelMissing, ModelProblem
 from watersmeet.testing.contracts.chat import CONVERSATION, QUESTION, ChatContract
@@ -18,20 +20,13 @@ from web import Site, Step, answer, running
 
 boto3 = pytest.importorskip("boto3", reason="NOT RUN: boto3 is not installed (extra bedrock)")
 
-KEY_ID, KEY = "AKIDEXAMPLE", "very-secret-key"
 CONTENT = "application/vnd.amazon.eventstream"
 MODEL = "tiny.model-v1:0"
 
 
 @pytest.fixture(autouse=True)
 def credentials(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("AWS_PROFILE", "AWS_SESSION_TOKEN", "AWS_REGION", "AWS_DEFAULT_REGION", "AWS_BEARER_TOKEN_BEDROCK"):
-        monkeypatch.delenv(name, raising=False)
-    for name in ("AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE"):
-        monkeypatch.setenv(name, "/nonexistent")
-    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", KEY_ID)
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", KEY)
+    set_credentials(monkeypatch)
 
 
 @pytest.fixture(scope="module")
@@ -98,27 +93,9 @@ def test_a_signed_request_and_an_event_stream(site: Site) -> None:
 
 
 def test_the_signature_is_that_of_the_credentials(site: Site) -> None:
-    import hashlib
-    import hmac
-
     site.always = streamed(*bedrock("x"))
     list(model(site).stream([QUESTION], 20))
-    headers = {name.lower(): value for name, value in site.headers[0].items()}
-    algorithm, _, fields = headers["authorization"].partition(" ")
-    stated = dict(part.strip().split("=", 1) for part in fields.split(","))
-    scope = stated["Credential"].removeprefix(f"{KEY_ID}/")
-    assert algorithm == "AWS4-HMAC-SHA256"
-    assert scope.split("/")[1:] == ["eu-west-1", "bedrock", "aws4_request"]
-    signed = "".join(f"{name}:{headers[name]}\n" for name in stated["SignedHeaders"].split(";"))
-    path = site.paths[0].replace("%", "%25")
-    digest = hashlib.sha256(site.bodies[0]).hexdigest()
-    canonical = f"POST\n{path}\n\n{signed}\n{stated['SignedHeaders']}\n{digest}"
-    hashed = hashlib.sha256(canonical.encode()).hexdigest()
-    key = f"AWS4{KEY}".encode()
-    for part in scope.split("/"):
-        key = hmac.digest(key, part.encode(), "sha256")
-    text = f"{algorithm}\n{headers['x-amz-date']}\n{scope}\n{hashed}"
-    assert hmac.digest(key, text.encode(), "sha256").hex() == stated["Signature"]
+    check_signature(site.paths[0], site.headers[0], site.bodies[0], "eu-west-1")
 
 
 @pytest.fixture
@@ -128,7 +105,7 @@ def stubbed(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
 
     session = boto3.Session(region_name="eu-west-1")
     client = session.client("bedrock-runtime")
-    monkeypatch.setattr("watersmeet.chat.bedrock.client_of", lambda *_: (client, session.get_credentials()))
+    monkeypatch.setattr("watersmeet.common.bedrock.client_of", lambda *_: (client, session.get_credentials()))
     with Stubber(client) as stub:
         yield stub
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -100,3 +101,13 @@ def make(tmp_path: Path) -> Callable[..., Path]:
         return folder
 
     return build
+
+
+@pytest.fixture
+def offline(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No connection may be opened."""
+
+    def refuse(*_: Any) -> None:
+        raise AssertionError("a connection is opened")
+
+    monkeypatch.setattr(socket.socket, "connect", refuse)

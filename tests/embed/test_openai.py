@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from watersmeet.core.errors import ConfigError, ModelMissing, ModelProblem
-from watersmeet.embed import openai
+from watersmeet.embed import _remote
 from watersmeet.embed.openai import OpenAI
 
 Answer = tuple[int, dict[str, str], bytes]
@@ -65,7 +65,7 @@ class Endpoint:
 
 @pytest.fixture
 def endpoint() -> Iterator[Endpoint]:
-    openai._dimensions.clear()
+    _remote.dimensions.clear()
     made = Endpoint()
     thread = threading.Thread(target=made.server.serve_forever, args=(0.01,))
     thread.start()

@@ -103,5 +103,5 @@ def test_links_leave_out_the_endings_of_pages() -> None:
 
 def test_models_say_what_they_are() -> None:
     models = {name: find("embed", name) for name in names("embed") if name != "crossencoder"}
-    assert [name for name, model in models.items() if model.remote] == ["openai"]
+    assert [name for name, model in models.items() if model.remote] == ["bedrock", "ollama", "openai"]
     assert [name for name, model in models.items() if model.quick] == ["static", "terms"]

@@ -47,7 +47,7 @@ def start(*arguments: str, cwd: Path, **environ: str) -> subprocess.CompletedPro
     return subprocess.run(
         [sys.executable, "-c", START, *arguments],
         cwd=cwd,
-        env={**os.environ, "WATERSMEET__INDEX__VECTORS": "false", **environ},
+        env={"WATERSMEET__INDEX__VECTORS": "false", **os.environ, **environ},
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,

@@ -10,6 +10,7 @@ from itertools import count
 from clusters import running
 from engine_filling import EngineFilling
 from watersmeet.engine.settings.settings import Settings, load
+from watersmeet.store.postgres.index import Postgres
 
 NUMBERS = count(1)
 NO_VECTORS = {"WATERSMEET__INDEX__VECTORS": "false"}
@@ -43,3 +44,10 @@ def cluster_index(environ: Mapping[str, str] = NO_VECTORS) -> Iterator[EngineFil
     finally:
         filling.index.drop()
         filling.index.close()
+
+
+def points_of(index: Postgres) -> int | None:
+    """How many points of words there are, dead ones included."""
+    with index.snapshot() as snapshot:
+        collection = f"{snapshot._points}-{snapshot.words_store}"
+    return index._o.qdrant.count(collection)

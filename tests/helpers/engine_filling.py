@@ -13,6 +13,7 @@ from watersmeet.core.index import Tier
 from watersmeet.core.model import ChunkId, DocId
 from watersmeet.core.sparse import Weighted
 from watersmeet.core.text_fields import document_hash, prepare
+from watersmeet.core.visibility import Audience
 from watersmeet.core.writing import Changes, Put
 from watersmeet.engine.index.location import open_index
 from watersmeet.engine.index.tiers import tiers_of, with_tier
@@ -29,6 +30,10 @@ class EngineFilling:
     def collect(self, name: str, metadata: Mapping[str, str]) -> None:
         with open_for_writing(self.index, self._settings) as opened:
             opened.catalogue.collection(name, metadata)
+
+    def restrict(self, name: str, audience: Audience) -> None:
+        with open_for_writing(self.index, self._settings) as opened:
+            opened.catalogue.set_audience(opened.catalogue.collection(name), audience)
 
     def put(self, given: Sequence[Given]) -> None:
         with open_for_writing(self.index, self._settings) as opened:

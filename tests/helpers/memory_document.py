@@ -31,7 +31,7 @@ class StoredDocument:
             rows,
             fields_by_chunk,
         )
-        self.collection, self.facets = given.collection, frozenset(facets_of(given.document))
+        self.given, self.collection, self.facets = given, given.collection, frozenset(facets_of(given.document))
         created = {CREATED: given.document.created.isoformat()} if given.document.created else {}
         self.fields: dict[str, Any] = {**given.document.fields, **created}
         self.names = names_of(self.document.id, self.document.aliases)

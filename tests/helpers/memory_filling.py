@@ -11,7 +11,14 @@ from memory_document import StoredDocument
 from memory_index import MemoryIndex
 from watersmeet.core.index import Tier
 from watersmeet.core.model import ChunkId, DocId, Row
+from watersmeet.core.visibility import Audience, restricted_to
 from watersmeet.testing.contracts.corpus import Given
+
+
+def restricted(given: Given, audiences: Mapping[str, Audience]) -> Given:
+    """A document as it is stored, with the audience of its collection."""
+    fields = restricted_to(given.document.fields, audiences.get(given.collection, ()))
+    return replace(given, document=replace(given.document, fields=fields))
 
 
 class MemoryFilling:
@@ -25,10 +32,16 @@ class MemoryFilling:
     def collect(self, name: str, metadata: Mapping[str, str]) -> None:
         self.commit(collections={**self.index.latest.collections, name: metadata})
 
+    def restrict(self, name: str, audience: Audience) -> None:
+        latest = self.index.latest
+        others = {key: value for key, value in latest.audiences.items() if key != name}
+        self.commit(audiences={**others, **({name: audience} if audience else {})})
+        self.put([one.given for one in latest.documents.values() if one.collection == name])
+
     def put(self, given: Sequence[Given]) -> None:
         """Puts documents. A chunk with unchanged text keeps its row and vectors."""
         documents = dict(self.index.latest.documents)
-        for one in given:
+        for one in (restricted(one, self.index.latest.audiences) for one in given):
             fields, old = one.words(), documents.get(one.document.id)
             before = {repr(text): row for text, row in zip(old.fields_by_chunk, old.rows, strict=True)} if old else {}
             rows = [before.get(repr(text)) or Row(next(self._numbers)) for text in fields]

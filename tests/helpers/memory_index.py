@@ -26,7 +26,7 @@ from watersmeet.core.model import ANY, ChunkId, Condition, DocId, Passage, Row
 from watersmeet.core.names import ALIAS, link_key
 from watersmeet.core.ports import DocumentHead, Edge, Mention, Term
 from watersmeet.core.sparse import Weighted
-from watersmeet.core.visibility import is_restricted
+from watersmeet.core.visibility import Audience, is_restricted
 from watersmeet.testing.conditions import Facts, satisfies
 
 MAX_LINKS = 1_000
@@ -50,6 +50,7 @@ class MemorySnapshot:
     number: int = 0  # the generation
     documents: Mapping[DocId, StoredDocument] = field(default_factory=dict)
     collections: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    audiences: Mapping[str, Audience] = field(default_factory=dict)
     models: Mapping[str, Tier] = field(default_factory=dict)
     vectors_by_tier: Mapping[str, Mapping[Row, Any]] = field(default_factory=dict)
     meta: Mapping[str, str] = field(default_factory=dict)  # facts
@@ -152,8 +153,10 @@ class MemorySnapshot:
         return found if len(found) <= limit else None
 
     def fields(self, condition: Condition = ANY) -> set[str]:
-        own = {key for stored in self.where(condition) for key, _ in stored.facets}
-        every = own.union(*({key.casefold() for key in one} for one in self.collections.values()))
+        passing = self.where(condition)
+        own = {key for stored in passing for key, _ in stored.facets}
+        theirs = self.collections if condition == ANY else {stored.collection for stored in passing}
+        every = own.union(*({key.casefold() for key in self.collections.get(one, ())} for one in theirs))
         return {key for key in every if not key.startswith("@")}
 
     def values_of(self, key: str, condition: Condition) -> list[str]:
@@ -183,6 +186,9 @@ class MemorySnapshot:
     def facts(self) -> Mapping[str, str]:
         return self.meta
 
+    def collection_audiences(self) -> Mapping[str, Audience]:
+        return self.audiences
+
     def tiers(self) -> Mapping[str, Tier]:
         return self.models
 
@@ -205,6 +211,9 @@ class MemorySnapshot:
 
     def kinds(self, visible: Condition = ANY) -> Mapping[str, int]:
         return Counter(stored.document.kind for stored in self.where(visible))
+
+    def former_collections(self) -> Mapping[str, str]:
+        return {}
 
     def indexed_roots(self, visible: Condition = ANY) -> list[IndexedRoot]:
         return []

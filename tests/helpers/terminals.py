@@ -31,7 +31,7 @@ def answering(answer: str, *arguments: str, cwd: Path, columns: int = 80) -> tup
         with subprocess.Popen(
             [sys.executable, "-c", START, *arguments],
             cwd=cwd,
-            env={**environ, "TERM": "xterm-256color", "WATERSMEET__INDEX__VECTORS": "false"},
+            env={"WATERSMEET__INDEX__VECTORS": "false", **environ, "TERM": "xterm-256color"},
             stdin=theirs,
             stdout=theirs,
             stderr=theirs,

@@ -16,6 +16,14 @@ Folder = partial(source.Folder, endings=endings(), names=whole_names(), sizes=si
 """The source, with what the engine hands to it."""
 
 
+def put(folder: Path, **pages: str) -> Path:
+    """A folder of Markdown files, each with its name for a title."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, text in pages.items():
+        (folder / f"{name}.md").write_text(f"# {name}\n\n{text}\n")
+    return folder
+
+
 def write(top: Path, *names: str, text: str = "x") -> Path:
     for name in names:
         path = top / name

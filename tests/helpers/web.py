@@ -35,7 +35,8 @@ class _Handler(BaseHTTPRequestHandler):
     server: Site
 
     def do_GET(self) -> None:
-        self.server.bodies.append(self.rfile.read(int(self.headers.get("Content-Length", 0))))
+        self.body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        self.server.bodies.append(self.body)
         self.server.paths.append(self.path)
         self.server.headers.append(dict(self.headers))
         (self.server.script.pop(0) if self.server.script else self.server.always)(self)

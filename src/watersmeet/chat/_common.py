@@ -12,7 +12,7 @@ from watersmeet.common.http import Client, Reply, Stream
 from watersmeet.common.redaction import excerpt, secrets_of, shown
 from watersmeet.common.server_sent_events import EventTooLarge, events
 from watersmeet.core.chat import Message
-from watersmeet.core.errors import ConfigError, ModelMissing, ModelProblem, NoReply
+from watersmeet.core.errors import ModelMissing, ModelProblem, NoReply
 
 MAX_BYTES = 16 << 20
 """Bytes of a reply with all its events."""
@@ -42,21 +42,9 @@ def turns(messages: Sequence[Message]) -> tuple[str, list[Message]]:
     return system, found
 
 
-def secret_key() -> Any:
-    """The setting of a key: never shown, and from the environment if it is not set."""
-    return field(default="", repr=False, metadata={"meaning": "the key itself", "secret": True, "outside": True})
-
-
 def http_client(timeout: float, deadline: float, retries: int, backoff: float) -> Client:
     """Client without a guard: the user has chosen the endpoint, and it may be on this machine."""
     return Client(guard=None, timeout=timeout, deadline=deadline, retries=retries, backoff=backoff, max_bytes=MAX_BYTES)
-
-
-def check_address(name: str, url: str) -> None:
-    if not url.startswith(("http://", "https://")):
-        raise ConfigError(
-            f"{name} {shown(url)!r} is not a web address", "give one that begins with http:// or https://"
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,18 +117,3 @@ class Endpoint:
         return ModelProblem(
             reply.error, f"check [{self.setting}] (model {self.model}); if it was too much text, send less"
         )
-
-
-def text_of(value: Any) -> str:
-    """A text of a reply; empty if it is something else."""
-    return value if isinstance(value, str) else ""
-
-
-def first_of(value: Any) -> dict[str, Any]:
-    """The first object of a list; empty if there is none."""
-    return value[0] if isinstance(value, list) and value and isinstance(value[0], dict) else {}
-
-
-def object_of(value: Any) -> dict[str, Any]:
-    """An object of a reply; empty if it is something else."""
-    return value if isinstance(value, dict) else {}

@@ -6,9 +6,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from watersmeet.chat._common import Endpoint, check_address, http_client, object_of, secret_key, text_of, turns, usable
+from watersmeet.chat._common import Endpoint, http_client, turns, usable
+from watersmeet.common.addresses import check_address
+from watersmeet.common.json_values import object_of, text_of
 from watersmeet.core.chat import Message
-from watersmeet.core.options import option
+from watersmeet.core.options import option, secret_key
 
 _API_VERSION = "2023-06-01"
 

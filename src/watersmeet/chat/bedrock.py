@@ -1,8 +1,4 @@
-"""Bedrock chat: models of Amazon Bedrock by Converse, with boto3 (the extra `bedrock`).
-
-boto3 signs the requests, reads the credentials where AWS users keep them, and decodes the event stream. It is the one
-exception to the rule that all requests go through `common/http.py`.
-"""
+"""Bedrock chat: models of Amazon Bedrock by Converse, with boto3 (the extra `bedrock`)."""
 
 from __future__ import annotations
 
@@ -10,23 +6,17 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
-from watersmeet.chat._common import LATER, check_address, object_of, text_of, turns, usable
-from watersmeet.common.redaction import excerpt
+from watersmeet.chat._common import turns, usable
+from watersmeet.common.addresses import check_address
+from watersmeet.common.bedrock import LATER, Connection
+from watersmeet.common.json_values import object_of, text_of
 from watersmeet.core.chat import Message
-from watersmeet.core.errors import ModelMissing, ModelProblem
+from watersmeet.core.errors import ModelProblem
 from watersmeet.core.options import option
 
-_KEY_CODES = frozenset(
-    "AccessDeniedException UnrecognizedClientException InvalidSignatureException ExpiredTokenException "
-    "InvalidClientTokenId MissingAuthenticationToken".split()
-)
-_MODEL_CODES = frozenset({"ResourceNotFoundException", "ValidationException"})
-_BUSY_CODES = frozenset({"ThrottlingException", "ServiceQuotaExceededException", "TooManyRequestsException"})
 _WITHHELD = frozenset({"guardrail_intervened", "content_filtered"})
-_CREDENTIALS = "give AWS credentials: environment variables, `aws configure`, or chat.bedrock.profile"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,11 +52,9 @@ class Bedrock:
         }
         if system:
             request["system"] = [{"text": system}]
-        with _Errors(self) as errors:
-            given = (self.region, self.profile, self.endpoint_url, self.timeout, self.retries)
-            client, credentials = client_of(*given)
-            errors.secrets = _secrets(credentials)
-            yield from self._texts(client.converse_stream(**request)["stream"])
+        given = (self.model, self.region, self.profile, self.endpoint_url, self.timeout, self.retries)
+        with Connection("chat.bedrock", *given) as connection:
+            yield from self._texts(connection.client().converse_stream(**request)["stream"])
 
     def _texts(self, events: Any) -> Iterator[str]:
         end, finish = time.monotonic() + self.deadline, ""
@@ -84,72 +72,3 @@ class Bedrock:
             )
         if not finish:
             raise ModelProblem("Bedrock ended the reply before it was complete", LATER)
-
-
-@lru_cache(maxsize=4)
-def client_of(region: str, profile: str, endpoint_url: str, timeout: float, retries: int) -> tuple[Any, Any]:
-    """Client of Bedrock, which threads may share, and its credentials; boto3 takes half a second to make one."""
-    try:
-        import boto3
-        from botocore.config import Config
-    except ImportError as error:
-        raise ModelMissing(
-            "Bedrock needs boto3, which is not installed", "pip install 'watersmeet[bedrock]'"
-        ) from error
-    limits = Config(
-        connect_timeout=timeout,
-        read_timeout=timeout,
-        retries={"total_max_attempts": retries + 1, "mode": "standard"},
-    )
-    session = boto3.Session(profile_name=profile or None, region_name=region or None)
-    client = session.client("bedrock-runtime", endpoint_url=endpoint_url or None, config=limits)
-    return client, session.get_credentials()
-
-
-def _secrets(credentials: Any) -> frozenset[str]:
-    """Credentials, which a message must not show."""
-    if credentials is None:
-        return frozenset()
-    frozen = credentials.get_frozen_credentials()
-    return frozenset({frozen.access_key or "", frozen.secret_key or "", frozen.token or ""}) - {""}
-
-
-class _Errors:
-    """Context in which errors of boto3 become `ModelProblem`."""
-
-    def __init__(self, settings: Bedrock) -> None:
-        self._settings = settings
-        self.secrets: frozenset[str] = frozenset()
-
-    def __enter__(self) -> _Errors:
-        return self
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if not isinstance(error, Exception) or isinstance(error, ModelProblem):
-            return
-        import urllib3.exceptions
-        from botocore import exceptions
-        from botocore.eventstream import ParserError
-
-        if isinstance(error, exceptions.ClientError):
-            raise self._refused(error.response) from error
-        if isinstance(error, exceptions.NoRegionError):
-            raise ModelProblem("Bedrock needs a region", "set chat.bedrock.region or AWS_REGION") from error
-        missing = (exceptions.NoCredentialsError, exceptions.PartialCredentialsError, exceptions.ProfileNotFound)
-        if isinstance(error, missing):
-            raise ModelProblem(f"Bedrock: {error}", _CREDENTIALS) from error
-        if isinstance(error, exceptions.BotoCoreError | ParserError | urllib3.exceptions.HTTPError):
-            raise ModelProblem(f"Bedrock: {excerpt(str(error), self.secrets)}", LATER) from error
-
-    def _refused(self, response: dict[str, Any]) -> ModelProblem:
-        error = object_of(response.get("Error"))
-        code = text_of(error.get("Code"))
-        said = f"Bedrock refused: {code}: {excerpt(text_of(error.get('Message')), self.secrets)}"
-        if code in _KEY_CODES:
-            return ModelProblem(said, f"{_CREDENTIALS}, and access to the model")
-        if code in _BUSY_CODES:
-            return ModelProblem(said, "too many requests, or the quota is used up: try again later")
-        if code in _MODEL_CODES:
-            kind = ModelMissing if code == "ResourceNotFoundException" else ModelProblem
-            return kind(said, f"check chat.bedrock.model ({self._settings.model}) and region")
-        return ModelProblem(said, LATER)

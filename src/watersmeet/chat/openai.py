@@ -7,18 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
-from watersmeet.chat._common import (
-    Endpoint,
-    check_address,
-    first_of,
-    http_client,
-    object_of,
-    secret_key,
-    text_of,
-    usable,
-)
+from watersmeet.chat._common import Endpoint, http_client, usable
+from watersmeet.common.addresses import check_address
+from watersmeet.common.json_values import first_of, object_of, text_of
 from watersmeet.core.chat import Message
-from watersmeet.core.options import option
+from watersmeet.core.options import option, secret_key
 
 _OWN_HOST = "api.openai.com"
 

@@ -74,15 +74,19 @@ class Client:
         *,
         now: bool = False,
         dry_run: bool = False,
+        confirm: bool = False,
         progress: ProgressCallback | None = None,
     ) -> SyncReport:
         """Bring the index of the server up to date with these paths of its machine, which must be in folders that it
         covers; without paths, with all that it covers. The server must allow writing.
 
         `now`: also read network roots that were read recently. `dry_run`: write nothing, and report what would be
-        added, changed and removed. `progress`: called while it runs; it is then a job of the server, which goes on if
-        this call is cancelled."""
+        added, changed and removed. `confirm`: embed even if that costs more than `index.confirm_above` of the server;
+        else that is an error, with the words in the index. `progress`: called while it runs; it is then a job of the
+        server, which goes on if this call is cancelled."""
         body = {"paths": [os.fspath(path) for path in paths], "now": now, "dry_run": dry_run}
+        if confirm:
+            body["confirm"] = True
         if progress is None:
             return decoded_report(self._transport.write("POST", "/api/sync", body))
         job = self._transport.write("POST", "/api/sync", {**body, "wait": False})

@@ -17,13 +17,22 @@ from threading import Thread
 from typing import Any
 from urllib.parse import quote, urlsplit
 
-from watersmeet.core.errors import AddressRefused, NoReply
+from watersmeet.common.redaction import shown
+from watersmeet.core.errors import AddressRefused, ConfigError, NoReply
 
 _UNICAST = ipaddress.IPv6Network("2000::/3")  # global unicast
 _NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
 _PORTS = {"http": 80, "https": 443}
 _HOST = re.compile(r"[A-Za-z0-9_.-]+")
 _UNQUOTED = "!$%&'()*+,/:;=?@[]~"
+
+
+def check_address(name: str, url: str) -> None:
+    """Raise if a setting is no web address."""
+    if not url.startswith(("http://", "https://")):
+        raise ConfigError(
+            f"{name} {shown(url)!r} is not a web address", "give one that begins with http:// or https://"
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ Exception classes: what went wrong, and what the user can do. Every face shows `
     x VersionConflict           it was changed since it was read
   + ModelProblem                an embedder failed
     x ModelMissing              its model is not on this machine
+    x CostRefused               what it costs was not confirmed
   + NoReply                     an HTTP request got no usable answer
     x Unreachable               there is no connection to its machine
     x AddressRefused            its address is not public, and not allowed in the settings
@@ -32,6 +33,7 @@ Exception classes: what went wrong, and what the user can do. Every face shows `
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 
 class WatersmeetError(Exception):
@@ -78,6 +80,12 @@ class ModelProblem(WatersmeetError): ...
 
 
 class ModelMissing(ModelProblem): ...
+
+
+class CostRefused(ModelProblem):
+    """`report`: that of the work so far, with the cost that was not confirmed."""
+
+    report: Any = None
 
 
 class NoReply(WatersmeetError): ...

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from watersmeet.core.visibility import AUDIENCE_GATE, NOBODY
+
 if TYPE_CHECKING:
     from watersmeet.core.documents import Document
 
@@ -17,10 +19,20 @@ def facets_of(document: Document) -> Iterator[tuple[str, str]]:
     for tag in document.tags:
         yield "tag", tag.casefold()
     for key, value in document.fields.items():
+        if key.casefold() == AUDIENCE_GATE:
+            yield from ((AUDIENCE_GATE, label) for label in audience_labels(value))
+            continue
         for item in value if isinstance(value, list) else [value]:
             text = facet_value(item)
             if text is not None:
                 yield key.casefold(), text
+
+
+def audience_labels(value: Any) -> list[str]:
+    """Who may see a document, by what its field says. What is not understood is nobody: without a facet it would be
+    everybody."""
+    items = value if isinstance(value, list) else [value]
+    return [facet_value(item) or NOBODY for item in items] or [NOBODY]
 
 
 def facet_value(value: Any) -> str | None:

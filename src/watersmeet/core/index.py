@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from watersmeet.core.documents import Link
     from watersmeet.core.sparse import Weighted
     from watersmeet.core.vectors import Matrix, Vector
+    from watersmeet.core.visibility import Audience
     from watersmeet.core.writing import Bookkeeping, KnownRoot, Preview, Root, Writer, WriterOptions
 
 
@@ -171,7 +172,8 @@ class Documents(PassageReader, Surroundings, Newest, Aliases, Protocol):
         ...
 
     def fields(self, condition: Condition = ANY) -> set[str]:
-        """Names of the fields that can be filtered by, besides those that every document has."""
+        """Names of the fields that can be filtered by, besides those that every document has: fields of documents that
+        satisfy the condition, and metadata of their collections."""
         ...
 
     def values_of(self, key: str, condition: Condition) -> list[str]:
@@ -239,6 +241,14 @@ class Snapshot(Documents, Protocol):
         ...
 
     def statistics(self, visible: Condition = ANY) -> Statistics: ...
+    def collection_audiences(self) -> Mapping[str, Audience]:
+        """Audiences of the collections that not everyone may see, by name: for the owner of the index."""
+        ...
+
+    def former_collections(self) -> Mapping[str, str]:
+        """The collections of removed roots, by path, where not everyone may see them, as `Roots.former_collections`."""
+        ...
+
     def indexed_roots(self, visible: Condition = ANY) -> list[IndexedRoot]:
         """The roots in the order in which they were added, with the number of their visible documents."""
         ...

@@ -57,6 +57,11 @@ def option(
     return field(default=default, metadata=described)
 
 
+def secret_key() -> Any:
+    """The setting of a key: never shown, and from the environment if it is not set."""
+    return field(default="", repr=False, metadata={"meaning": "the key itself", "secret": True, "outside": True})
+
+
 def check_weights(where: str, weights: Mapping[str, float]) -> None:
     """Raise `ConfigError` unless all weights are finite and not negative."""
     for name, weight in weights.items():

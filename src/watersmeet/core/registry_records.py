@@ -16,6 +16,9 @@ from watersmeet.core.entities import Entity
 if TYPE_CHECKING:
     from watersmeet.core.vectors import Vector
 
+COLLECTION = "registry"
+"""The collection of registered entities, which say themselves who may see them."""
+
 
 class Stored(NamedTuple):
     """The stored version of a record."""

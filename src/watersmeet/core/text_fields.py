@@ -21,6 +21,11 @@ def breadcrumb(title: str, headings: Sequence[str]) -> str:
     return " > ".join(path if path and path[0] == title else [title, *path] if title else path)
 
 
+def embedded_text(title: str, headings: Sequence[str], text: str) -> str:
+    """The text of a chunk as models embed it."""
+    return f"{breadcrumb(title, headings)}\n{text}"
+
+
 FORM = "2"
 """Version of what is indexed of a document; in an index with an earlier one, the documents concerned are read again."""
 DESCRIPTIVE = frozenset({"description", "summary", "keywords", "keyword", "author", "authors"})

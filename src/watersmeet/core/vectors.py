@@ -29,7 +29,8 @@ class Embedder(Protocol):
     other texts of its batch. Every failure is a `ModelProblem`.
 
     Its class may set `remote` (it calls another machine, which may not answer) and `quick` (it is so fast that vectors
-    are made during sync, even when those of slower models are made later). Both default to false.
+    are made during sync, even when those of slower models are made later). Both default to false. A sync shows how much
+    a remote one would embed, and what that costs by its `price(tokens)`: US dollars, or None if unknown.
     """
 
     @property

@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol
 
+from watersmeet.core.visibility import is_restricted
+
 if TYPE_CHECKING:
     from watersmeet.core.documents import Document
     from watersmeet.core.indexing import Found
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from watersmeet.core.place import Place
     from watersmeet.core.registry_records import RecordChange, Records
     from watersmeet.core.text_fields import Prepared
+    from watersmeet.core.visibility import Audience
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +79,15 @@ class Planned:
     action: str
     document: DocId
     restricted: bool = False
+
+
+def planned(puts: Sequence[Put], removed: Sequence[DocId], exists: Callable[[DocId], bool]) -> list[Planned]:
+    """What would become of documents, in their order."""
+    found = []
+    for put in puts:
+        action = "moved" if put.moved_from else "changed" if exists(put.document.id) else "added"
+        found.append(Planned(action, put.document.id, is_restricted(put.document.fields)))
+    return [*found, *(Planned("removed", document) for document in removed)]
 
 
 @dataclass(slots=True)
@@ -137,9 +149,29 @@ class Roots(Protocol):
         ...
 
     def collections(self) -> dict[int, str]: ...
+    def collection_audiences(self) -> dict[int, Audience]:
+        """Audiences of the collections that not everyone may see, by id. Such a collection exists until its audience is
+        everyone, even without documents."""
+        ...
+
+    def set_audience(self, collection: int, audience: Audience) -> None:
+        """Changes who may see the documents of a collection; empty: everyone.
+
+        One commit: all its documents change, or none. Each of them has the fields `restricted_to(fields, audience)`,
+        and so has every document that is put into the collection later, whoever commits it and whenever the writer read
+        it. Words of restricted documents are in no statistics of those who may not see them, as if the documents had
+        been put restricted. A collection with neither roots nor documents whose audience becomes everyone is deleted.
+        """
+        ...
+
     def roots(self) -> list[Root]: ...
     def former_roots(self) -> dict[str, tuple[str, str]]:
         """Name and prefix of removed roots, by path."""
+        ...
+
+    def former_collections(self) -> dict[str, str]:
+        """The collections of removed roots, by path, where not everyone may see them: they are remembered even if no
+        root is left, until the audience is everyone."""
         ...
 
     def former_names(self) -> set[str]:
@@ -164,7 +196,10 @@ class Roots(Protocol):
         """Change the locations of roots; returns the number of their documents."""
         ...
 
-    def set_root_collection(self, root: int, collection: int) -> None: ...
+    def set_root_collection(self, root: int, collection: int) -> None:
+        """Moves a root with its documents, which get the audience of their new collection in the same commit."""
+        ...
+
     def root_lease(self, root: Root) -> AbstractContextManager[None]:
         """Exclusive lease for syncing a root. Other processes wait, without blocking writers; `IndexBusy` names the
         holder if it takes too long without a commit."""

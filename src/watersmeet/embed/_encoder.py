@@ -60,7 +60,7 @@ class Encoder:
         feed = {name: np.ascontiguousarray(inputs[name], dtype=kind) for name, kind in self.kinds.items()}
         try:
             (result,) = self.session.run([self.output], feed)
-        except _engine_errors() as error:
+        except engine_errors() as error:
             raise ModelProblem(f"{self.path} failed: {_first_line(error)}", _HINT) from error
         return self._pooled(result, mask)
 
@@ -144,7 +144,7 @@ def _load(folder: Path, graph: Path, max_tokens: int, pooling: str) -> Encoder:
         session=session,
         kinds={name: "int32" if "int32" in kind else "int64" for name, kind in inputs.items()},
         output="sentence_embedding" if "sentence_embedding" in outputs else outputs[0],
-        pooling=pooling or _pooling(folder / "1_Pooling" / "config.json"),
+        pooling=pooling or stated_pooling(folder),
         padding=int(config.get("pad_token_id") or 0),
     )
     return replace(model, dimension=model.run(model.tokens(["a"])).shape[1])
@@ -163,7 +163,7 @@ def session_of(graph: Path | bytes) -> Any:
     try:
         source = graph if isinstance(graph, bytes) else str(graph)
         return onnxruntime.InferenceSession(source, options, providers=["CPUExecutionProvider"])
-    except _engine_errors() as error:
+    except engine_errors() as error:
         name = "the graph" if isinstance(graph, bytes) else graph
         raise ModelProblem(f"cannot load {name}: {_first_line(error)}", _HINT) from error
 
@@ -195,7 +195,9 @@ def _longest(folder: Path, config: dict[str, Any]) -> int:
     return max(1, min([positions, *(int(one) for one in stated if one)]))
 
 
-def _pooling(path: Path) -> str:
+def stated_pooling(folder: Path) -> str:
+    """Pooling that a model's configuration states; mean if it states none."""
+    path = folder / "1_Pooling" / "config.json"
     config = _config(path)
     stated = config.get("pooling_mode")
     if stated in ("cls", "mean"):
@@ -230,7 +232,7 @@ def _json(path: Path) -> Any:
 
 
 @functools.cache
-def _engine_errors() -> tuple[type[Exception], ...]:
+def engine_errors() -> tuple[type[Exception], ...]:
     """onnxruntime's exceptions have no common base."""
     from onnxruntime.capi import onnxruntime_pybind11_state as state  # type: ignore[import-untyped] # as above
 

@@ -49,15 +49,10 @@ def _packaged(model: str) -> Path | None:
 
 def _from_hub(model: str, file: str, download: bool) -> Path:
     """Folder in the hub's cache, downloaded if needed."""
-    if importlib.util.find_spec("huggingface_hub") is None:
-        raise ModelMissing(
-            f"the model {model!r} is not on this machine",
-            "download its folder and name that, or pip install huggingface_hub to fetch it by name",
-        )
     wanted = [*_WANTED, file, f"{file}_data"] if file else _WANTED
-    found, why = _snapshot(model, wanted, local=True)
+    found, why = snapshot(model, wanted, local=True, has="*.onnx")
     if found is None and download:
-        found, why = _snapshot(model, wanted, local=False)
+        found, why = snapshot(model, wanted, local=False, has="*.onnx")
     if found is None:
         raise ModelMissing(
             f"the model {model!r} could not be downloaded: {why}",
@@ -66,15 +61,20 @@ def _from_hub(model: str, file: str, download: bool) -> Path:
     return found
 
 
-def _snapshot(model: str, wanted: list[str], local: bool) -> tuple[Path | None, str]:
-    """The folder, or the reason why there is none."""
+def snapshot(model: str, wanted: list[str], local: bool, has: str) -> tuple[Path | None, str]:
+    """The folder of a model of the hub with a file like `has`, or the reason why there is none."""
+    if importlib.util.find_spec("huggingface_hub") is None:
+        raise ModelMissing(
+            f"the model {model!r} is not on this machine",
+            "download its folder and name that, or pip install huggingface_hub to fetch it by name",
+        )
     from huggingface_hub import snapshot_download
 
     try:
         found = Path(snapshot_download(model, allow_patterns=wanted, local_files_only=local))
     except _fetching_errors() as error:
         return None, str(error).partition("\n")[0]
-    return (found, "") if any(found.rglob("*.onnx")) else (None, "it has no ONNX file")
+    return (found, "") if any(found.rglob(has)) else (None, f"it has no file {has}")
 
 
 def _fetching_errors() -> tuple[type[Exception], ...]:

@@ -19,9 +19,9 @@ from watersmeet.core.options import option
 from watersmeet.embed._encoder import (
     _HINT,
     _config,
-    _engine_errors,
     _first_line,
     _tokenizer,
+    engine_errors,
     graph_file,
     session_of,
     stamp,
@@ -77,7 +77,7 @@ class _Reader:
         feed = {name: np.array([inputs[name]], dtype=kind) for name, kind in self.kinds.items()}
         try:
             (result,) = self.session.run([self.output], feed)
-        except _engine_errors() as error:
+        except engine_errors() as error:
             raise ModelProblem(f"{self.path} failed: {_first_line(error)}", _HINT) from error
         numbers = np.asarray(result, dtype=np.float64).ravel()
         if numbers.size not in (1, 2) or not np.isfinite(numbers).all():

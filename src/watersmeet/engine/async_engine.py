@@ -90,6 +90,8 @@ class AsyncEngine(_StopAware[Engine], ClosedAfterwards):
     sync = coroutine(Engine.sync)
     deepen = coroutine(Engine.deepen)
     remove = coroutine(Engine.remove)
+    collections = coroutine(Engine.collections)
+    set_audience = coroutine(Engine.set_audience)
     relocate = coroutine(Engine.relocate)
     compact = coroutine(Engine.compact)
     search = coroutine(Engine.search)

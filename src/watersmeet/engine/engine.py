@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any, Self, cast
 from weakref import WeakKeyDictionary
 
 from watersmeet.core import tokens
-from watersmeet.core.errors import ConfigError, IndexBusy, ModelProblem, NoIndex, WatersmeetError, nearest
+from watersmeet.core.errors import ConfigError, CostRefused, IndexBusy, ModelProblem, NoIndex, WatersmeetError, nearest
 from watersmeet.core.index import Index, ReadableIndex, Snapshot
 from watersmeet.core.model import Answer, Condition, DocId, Passage, Request, Result
-from watersmeet.core.visibility import audience_gates
+from watersmeet.core.visibility import audience_gates, audience_named
 from watersmeet.engine.calibration.recent_searches import prune, record_search
 from watersmeet.engine.index.damage import damage_failures, diagnose
 from watersmeet.engine.index.fingerprint import check_fingerprint
@@ -32,7 +32,7 @@ from watersmeet.engine.query.modes import LEXICAL_SIGNALS
 from watersmeet.engine.query.runner import PASSAGES, Scope, SearchRun, readable, run
 from watersmeet.engine.query.staleness import Staleness
 from watersmeet.engine.query.threads import Threads
-from watersmeet.engine.query.visibility import visible_to
+from watersmeet.engine.query.visibility import hidden_roots, is_limited, visible_to
 from watersmeet.engine.query.visible_index import VisibleIndex
 from watersmeet.engine.settings.settings import LOCAL_RECORDS, Settings
 from watersmeet.present import answer as present
@@ -69,6 +69,7 @@ class Engine:
         self._threads = Threads(limit=8)
         self._pipelines: WeakKeyDictionary[Snapshot, dict[tuple[object, ...], Pipeline]] = WeakKeyDictionary()
         self._checked = ""
+        self._approved: dict[str, int] = {}
         self._closed = False
         self.staleness = Staleness(self.index, self.settings)
 
@@ -123,6 +124,7 @@ class Engine:
         *,
         collection: str = "",
         meta: Mapping[str, str] | None = None,
+        audience: str = "",
         recreate: bool = False,
         deepen: bool = True,
         vectors: bool = True,
@@ -131,34 +133,48 @@ class Engine:
         max_pages: int = 0,
         public_only: bool = False,
         dry_run: bool = False,
+        confirm: bool = False,
         progress: ProgressCallback | None = None,
     ) -> SyncReport:
         """Bring the index up to date with these folders and files; without paths, with all that it covers.
 
         Text and static vectors come first, then dense vectors. Sparse vectors are made only if the index has some
-        already or the recipe uses them; with `vectors=False`, none at all. `recreate`: read everything again, into new
+        already or the recipe uses them; with `vectors=False`, none at all. `audience`: who may see the collection of
+        these paths, as for `set_audience`; empty: as before. `recreate`: read everything again, into new
         stores. `now`: also read network roots that were read recently. `seconds`: after so long the rest is left to the
         next sync; the report's `left` counts these files. `max_pages`: most pages of each website, now and later; 0: as
         before, or as the settings say. `public_only`: open no private address, even if the settings allow it.
-        `dry_run`: write nothing, and report what would be added, changed and removed."""
+        `dry_run`: write nothing, and report what would be added, changed and removed. `confirm`: embed with a model on
+        another machine whatever it costs; else `CostRefused` is raised if that is more than `index.confirm_above`, with
+        the words in the index and the `report`."""
         from watersmeet.engine.index.languages import refresh as refresh_languages
-        from watersmeet.engine.sync.report import compared
+        from watersmeet.engine.sync.collections import Wanted
         from watersmeet.engine.sync.roots import SyncOptions, sync
 
         progress = progress or (lambda _: None)
         start = time.perf_counter()
         end = time.monotonic() + seconds
-        options = SyncOptions(collection, meta or {}, recreate, now, end, max_pages, public_only, dry_run)
-        report = sync(self.index, self.settings, paths, options, compared(progress) if dry_run else progress)
+        wanted = Wanted(collection, meta or {}, audience_named(audience) if audience else None)
+        options = SyncOptions(wanted, recreate, now, end, max_pages, public_only, dry_run)
         if dry_run:
+            from watersmeet.engine.sync.cost import try_sync
+            from watersmeet.engine.sync.report import compared
+
+            report = try_sync(self.index, self.settings, paths, options, compared(progress), vectors, deepen)
             report.took_ms = (time.perf_counter() - start) * 1000
             return report
+        report, problems = sync(self.index, self.settings, paths, options, progress), []
         if vectors and not report.left:
-            self._embed((), report, progress, max(0.0, end - time.monotonic()), deep=deepen)
+            left, measure = max(0.0, end - time.monotonic()), bool(audience)
+            problems = self._embed((), report, progress, left, deep=deepen, measure=measure, confirm=confirm)
         if not report.left:
-            refresh_languages(self.index)
+            refresh_languages(self.index, measure=bool(audience))
         prune(self._searched, self._learning)
         report.took_ms = (time.perf_counter() - start) * 1000
+        for problem in problems:
+            if isinstance(problem, CostRefused):
+                problem.report = report
+                raise problem
         return report
 
     def deepen(
@@ -169,20 +185,24 @@ class Engine:
         after: int = 0,
         strict: bool = False,
         tiers: Sequence[str] = (),
+        confirm: bool = False,
     ) -> SyncReport:
         """Embed the chunks that have no vectors yet, for at most `seconds`; the report counts them.
 
         `deep=False`: only with quick models. `after`: only rows above this one. `strict`: raise, instead of warn, if
         nothing can be embedded because a model is missing or another process is embedding. `tiers`: only these, of
-        `static`, `sparse` and `dense`; later syncs keep them up to date."""
+        `static`, `sparse` and `dense`; later syncs keep them up to date. `confirm`: as for `sync`; without it, a model
+        whose cost is too high embeds nothing."""
         from watersmeet.engine.sync.report import SyncReport
 
         for tier in tiers:
             if tier not in TIERS:
                 raise ConfigError(f"no tier called {tier!r}", nearest(tier, TIERS))
         report, start = SyncReport(), time.perf_counter()
-        problems = self._embed(tiers, report, progress or (lambda _: None), seconds, after, deep=deep)
+        problems = self._embed(tiers, report, progress or (lambda _: None), seconds, after, deep=deep, confirm=confirm)
         if strict and problems and not report.embedded and not report.cached:
+            if isinstance(problems[0], CostRefused):
+                problems[0].report = report
             raise problems[0]
         report.took_ms = (time.perf_counter() - start) * 1000
         return report
@@ -196,19 +216,27 @@ class Engine:
         after: int = 0,
         measure: bool = False,
         deep: bool = True,
+        confirm: bool = False,
     ) -> list[WatersmeetError]:
         """Embed these tiers, or those that are due. A missing model is a warning: text search works without it.
 
         `measure`: compute the statistics of the whole index again even if little has changed."""
         from watersmeet.core.indexing import Skipped
         from watersmeet.engine.index.vocabulary import refresh
+        from watersmeet.engine.sync.cost import affordable
         from watersmeet.engine.sync.deepen import DeepenResult, deepen, facts_of
+        from watersmeet.engine.sync.report import COST
 
         problems: list[WatersmeetError] = []
         if not self.settings.section("index").vectors:
             return problems
         done = DeepenResult()
-        for tier in tiers or due(self.settings, facts_of(self.index), deep):
+        tiers = tiers or due(self.settings, facts_of(self.index), deep)
+        if seconds > 0:
+            allowed = affordable(self.index, self.settings, tiers, after, self._approved, confirm, report, progress)
+            tiers, problems = allowed[0], [*allowed[1]]
+            report.warnings += [Skipped(COST, f"no vectors: {one}. {one.hint}") for one in problems]
+        for tier in tiers:
             try:
                 deepen(self.index, self.settings, tier, progress, done, seconds, after, measure)
                 if tier == TIERS[0]:
@@ -241,6 +269,25 @@ class Engine:
         named = [ids] if isinstance(ids, str) else ids
         return remove(self.index, self.settings, [DocId(identity) for identity in named])
 
+    def collections(self) -> list[dict[str, Any]]:
+        """The collections: their names, audiences, and numbers of documents and roots."""
+        from watersmeet.engine.sync.collections import listed
+
+        return listed(self.index)
+
+    def set_audience(self, collection: str, audience: str) -> bool:
+        """Change who may see the documents of a collection: `public`, `private`, or groups and owners such as
+        `group:staff,owner:ann`. All of them change, or none; returns whether anything changed."""
+        from watersmeet.engine.index.languages import refresh as refresh_languages
+        from watersmeet.engine.sync.collections import change_audience
+        from watersmeet.engine.sync.report import SyncReport
+
+        if not change_audience(self.index, self.settings, collection, audience_named(audience)):
+            return False
+        self._embed((), SyncReport(), lambda _: None, seconds=0, measure=True)
+        refresh_languages(self.index, measure=True)
+        return True
+
     def relocate(self, old: str | os.PathLike[str], new: str | os.PathLike[str]) -> int:
         """Record that the folder or file `old` is now at `new`; returns the number of documents. No file is read."""
         from watersmeet.engine.sync.relocate import relocate
@@ -266,8 +313,11 @@ class Engine:
         `engine.search("how do I deploy?", top_n=3, filters={"tag": "setup"}, since="7d")`.
         """
         request = build_request(request, options)
-        self.staleness.start()
+        if not is_limited(request.viewer):
+            self.staleness.start()
         with self.open_search(request) as search_run:
+            staleness = self.staleness.beside(hidden_roots(search_run.snapshot, request.viewer))
+            staleness.start()
             passages = search_run.passages(present.needed(search_run.outcome.ranking), request.viewer)
             log_search(search_run.outcome, passages)
             confidence = search_run.confidence()
@@ -294,7 +344,7 @@ class Engine:
             silent=search_run.silent,
             confidence=confidence.probability if confidence else None,
             no_good_match=confidence is not None and not confidence.fits,
-            stale=self.staleness.count(),
+            stale=staleness.count(),
             confidence_words=confidence.words if confidence else "",
             expansion=search_run.outcome.plan.expansion,
             routed=search_run.outcome.plan.routed,
@@ -499,7 +549,7 @@ class Engine:
 
         with self.snapshot() as snapshot:
             found = status(self.visible_index(snapshot, viewer), self.settings, self.index, viewer)
-        return {**found, **self._database_status(), "calibration": self.calibration.state()}
+        return {**found, **self._database_status(), "calibration": self.calibration.state(viewer)}
 
     def roots(self, viewer: Viewer | None = None) -> list[dict[str, Any]]:
         """The folders and addresses that the index covers: their kind, documents, age, and last problem."""

@@ -148,6 +148,11 @@ class GuardedEmbedder(_TierModel[Embedder, "Vector"]):
         """Fingerprints of earlier files of the same model; few embedders have any."""
         return self.call(lambda model: frozenset(getattr(model, "replaces", ())))
 
+    def price(self, tokens: int) -> float | None:
+        """The price of so many tokens in US dollars; None if it is not known, as of few embedders it is."""
+        found: float | None = getattr(self._inner, "price", lambda _: None)(tokens)
+        return found
+
     def ready(self) -> bool:
         """True, or raises why the model cannot be used."""
         return self.dimension > 0
@@ -166,6 +171,10 @@ class GuardedEncoder(_TierModel[SparseEncoder, Weighted]):
     """A guarded model that makes weighted terms."""
 
     dimension = 0  # weighted terms have no fixed width
+
+    def price(self, tokens: int) -> None:
+        """Not known."""
+
     replaces: frozenset[str] = frozenset()
 
     def ready(self) -> bool:

@@ -29,7 +29,7 @@ def quality(engine: Engine, viewer: Viewer, is_owner: bool) -> dict[str, Any]:
         "documents": documents,
         "shown": sees_all,
         "evaluation": last_report.read(engine.index.state(LAST_EVALUATION)) if sees_all else None,
-        "calibration": engine.calibration.state(),
+        "calibration": engine.calibration.state(viewer),
         "keep_opened": bool(engine.settings.section("calibration").keep_opened),
         "opened_results": _opened(engine) if sees_all else [],
         "tuned_encoders": encoders,

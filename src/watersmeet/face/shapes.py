@@ -247,6 +247,16 @@ class Passed(BaseModel):
     reason: str
 
 
+class Cost(BaseModel):
+    providers: list[str]
+    models: list[str]
+    texts: int = Field(description="texts to embed that are not in the cache, at most")
+    tokens: int = Field(description="estimated")
+    price: float | None = Field(description="in US dollars; null: price_per_million_tokens is not set")
+    confirm_above: float
+    must_confirm: bool
+
+
 class Synced(BaseModel):
     model_config = ConfigDict(extra="allow")
     added: int
@@ -260,6 +270,7 @@ class Synced(BaseModel):
     chunks: int
     embedded: int  # chunks that a model embedded
     took_ms: float
+    cost: Cost | None = Field(None, description="of the vectors, if a model is on another machine")
     dry_run: bool = Field(False, description="nothing was written")
     planned: dict[str, list[str]] | None = Field(
         None, description="of a dry run: documents that would be added, changed, moved and removed, up to 1,000 of each"

@@ -167,7 +167,7 @@ def test_the_environment_cannot_make_a_value_a_table() -> None:
         ),
         ({"fusion": {"weighted_rrf": {"k": 2}}}, "no fusion called 'weighted_rrf'", "with weights under [fusion.rrf]"),
         ({"pipeline": {"signals": ["semantic"]}}, "names 'semantic', which is no signal", '"dense"'),
-        ({"index": {"dense": "sentence-transformers"}}, "no embed", '"onnx"'),
+        ({"index": {"dense": "sentence-transformers"}}, "no embedder", "did you mean 'sentence_transformers'"),
         ({"search": {"rerank_top_n": 5}}, "origin: no setting called 'search'", "top_n under [stage.crossencoder]"),
         ({"search": {"rerank_enabled": True, "semantic_weight": 2}}, "'search'", "for search.semantic_weight write"),
         ({"search": {"x": 1}}, "'search'", "see [pipeline]"),

@@ -35,13 +35,16 @@ from watersmeet.face.mcp.server import listed_tools
 from watersmeet.face.mcp.tools.export import folder_of
 from watersmeet.face.service import Service
 from watersmeet.face.tokens import Caller, Tokens
-from watersmeet.source._packages import PackageSource
 from watersmeet.testing import ScriptedChat
 
 OTHER: dict[str, Any] = {
     "chunk.headings.max_chars": 900,
     "embed.onnx.pooling": "mean",
     "embed.openai.base_url": "http://localhost:9/v1",
+    "embed.ollama.base_url": "http://localhost:9",
+    "embed.bedrock.endpoint_url": "http://127.0.0.1:9",
+    "embed.bedrock.family": "cohere",
+    "embed.fastembed.pooling": "mean",
     "fusion.convex.scale": "raw",
     "fusion.convex.scales": {"exact": "raw"},
     "query.adapt.if_many": [0.1, 0.9],
@@ -69,6 +72,8 @@ def another(where: str, hint: Any, field: Field[Any]) -> Any:
     if where.startswith("parse.") and where.endswith(".max_chars"):
         return 900
     value, kind = default(field), get_origin(hint) or hint
+    if type(None) in get_args(hint):
+        return 1.5
     if kind in (list, tuple):
         return ["lexical"]
     if kind is bool:
@@ -205,7 +210,7 @@ def _of(value: Any, wanted: Any) -> Any:
 def test_the_setting_of_a_component_is_read_in_its_file(kind: str, name: str) -> None:
     cls = find(kind, name)
     read: set[str] = set()
-    for base in (cls, PackageSource) if issubclass(cls, PackageSource) else (cls,):
+    for base in (one for one in cls.__mro__ if one.__module__.startswith("watersmeet.")):
         read |= _read_in(ast.parse(Path(inspect.getfile(base)).read_text("utf8")), checks=kind == "query")
     of_all = set(options(ParserOptions)) if kind == "parse" else set()  # tests/engine/sync/test_formats.py
     assert sorted(set(options(cls)) - read - of_all) == []
@@ -256,6 +261,8 @@ def test_the_settings_of_the_engine_are_read_where_it_works(
         engine = stack.enter_context(Engine(tmp_path / "index", settings_with(tmp_path, tables)))
         engine.sync([vault])
         engine.sync()
+        remote = settings_with(tmp_path, {"index": {"dense": "ollama"}})
+        stack.enter_context(Engine(tmp_path / "remote", remote)).sync([vault], dry_run=True)
         engine.registry.put(*ENTITIES)
         found = engine.search(Request("rotate keys"))
         assert engine.calibration.opened(found.results[0].document, "rotate keys")

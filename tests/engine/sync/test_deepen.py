@@ -21,7 +21,7 @@ from watersmeet import Engine
 from watersmeet.core.errors import Degraded, IndexBusy, IndexMismatch, ModelProblem
 from watersmeet.core.locks import locked
 from watersmeet.core.model import Request
-from watersmeet.embed import openai
+from watersmeet.embed import _remote
 from watersmeet.engine import models
 from watersmeet.engine.query.modes import percent
 from watersmeet.engine.settings.settings import load
@@ -91,7 +91,7 @@ def endpoint() -> Iterator[Endpoint]:
 def opened(folder: Path, **environ: str) -> Engine:
     """An engine as a new process has it."""
     models._instance.cache_clear()
-    openai._dimensions.clear()
+    _remote.dimensions.clear()
     names = {f"WATERSMEET__{key}": value for key, value in environ.items()}
     return Engine(folder / "index", load(start=str(folder), environ=names))
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from trees import put
 from watersmeet import Engine
 from watersmeet.core.errors import ConfigError, SourceProblem
 from watersmeet.engine.settings.settings import Settings, load
@@ -21,13 +22,6 @@ Move = Callable[[Path, Path], object]
 def copy(old: Path, new: Path) -> None:
     shutil.copytree(old, new)
     shutil.rmtree(old)
-
-
-def put(folder: Path, **pages: str) -> Path:
-    folder.mkdir(parents=True, exist_ok=True)
-    for name, text in pages.items():
-        (folder / f"{name}.md").write_text(f"# {name}\n\n{text}\n")
-    return folder
 
 
 @pytest.fixture

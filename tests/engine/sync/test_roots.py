@@ -13,17 +13,11 @@ from pathlib import Path
 
 import pytest
 
+from trees import put
 from watersmeet import Engine
 from watersmeet.core.errors import ConfigError, IndexProblem, NotFound, SourceProblem
 from watersmeet.engine.index.writer import open_for_writing
 from watersmeet.engine.settings.settings import load
-
-
-def put(folder: Path, **pages: str) -> Path:
-    folder.mkdir(parents=True, exist_ok=True)
-    for name, text in pages.items():
-        (folder / f"{name}.md").write_text(f"# {name}\n\n{text}\n")
-    return folder
 
 
 @pytest.fixture

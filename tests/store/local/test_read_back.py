@@ -44,7 +44,8 @@ def test_a_corrected_row_has_its_new_hash_and_the_facts_are_noted(filling) -> No
         catalogue = opened.catalogue
         first = next(chunks[0] for document, chunks in read_back(catalogue) if document.id == "a.md")
         new = bytes(16)
-        correct(catalogue, {first.row: new}, {"noted": "yes"}, {})
+        with catalogue.transaction() as db:
+            correct(db, catalogue, {first.row: new}, {"noted": "yes"})
         again = next(chunks for document, chunks in read_back(catalogue) if document.id == "a.md")
         assert (again[0].hash, again[1].hash != new, catalogue.meta()["noted"]) == (new, True, "yes")
         assert reread(catalogue) == []  # its sum is still that of its text

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
-from cluster_indexes import cluster_index
+from cluster_indexes import cluster_environment, cluster_index, points_of
 from clusters import NOT_RUN, Qdrant, missing, restart_postgres, running
 from engine_filling import EngineFilling
 from watersmeet import Engine
@@ -19,6 +23,9 @@ from watersmeet.store.qdrant.nodes import Nodes
 from watersmeet.testing.contracts.corpus import page
 
 pytestmark = [pytest.mark.server, pytest.mark.kill, pytest.mark.skipif(bool(missing()), reason=NOT_RUN)]
+
+
+ROOT = Path(__file__).parents[3]
 
 
 @pytest.fixture
@@ -78,6 +85,37 @@ def test_a_dead_postgresql_is_an_error_until_it_answers(filling: EngineFilling) 
             assert raised.value.hint
             assert [check.name for check in filling.index.check() if not check.ok] == ["index"]
         eventually(engine, (["a.md"], set()))
+
+
+def test_a_killed_writer_holds_nobody_up(filling: EngineFilling) -> None:
+    """On one machine its lease is free at once, and the points of what it never committed are removed."""
+    code = (
+        "import sys; sys.path[:0] = ['tests/helpers', '.']\n"
+        "from watersmeet.engine.index.location import open_index\n"
+        "from watersmeet.engine.index.writer import open_for_writing\n"
+        "from watersmeet.engine.settings.settings import load\n"
+        "from tests.store.postgres.test_writing import put_of, page, Changes\n"
+        "settings = load()\n"
+        "with open_for_writing(open_index(sys.argv[1], settings), settings) as opened:\n"
+        "    writer = opened.catalogue\n"
+        "    writer._points(writer._versions(Changes(put=[put_of(page('k.md', ((), 'A tern that dies.')))])))\n"
+        "    print('written', flush=True)\n"
+        "    sys.stdin.read()\n"
+    )
+    environ = {**os.environ, **cluster_environment(), "WATERSMEET__INDEX__VECTORS": "false"}
+    command = [sys.executable, "-c", code, filling.place]
+    with subprocess.Popen(
+        command, env=environ, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as writer:
+        assert writer.stdout is not None
+        assert writer.stdout.readline() == "written\n"
+        assert points_of(filling.index) == 3
+        writer.kill()
+        writer.wait()
+        filling.put([page("c.md", ((), "A gull."))])
+    assert points_of(filling.index) == 3
+    with filling.index.snapshot() as snapshot:
+        assert [record.document for record in snapshot.records()] == ["a.md", "b.md", "c.md"]
 
 
 def test_another_node_is_asked_and_the_dead_one_is_left_out() -> None:

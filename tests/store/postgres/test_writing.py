@@ -7,14 +7,15 @@ from contextlib import suppress
 
 import pytest
 
-from cluster_indexes import cluster_index, cluster_settings
+from cluster_indexes import cluster_index, cluster_settings, points_of
 from clusters import NOT_RUN, missing
 from engine_filling import EngineFilling
-from watersmeet.core.errors import IndexBusy, LeaseLost
+from watersmeet.core.errors import ConfigError, IndexBusy, LeaseLost
 from watersmeet.core.model import ANY, DocId
 from watersmeet.core.ports import Term
 from watersmeet.core.text_fields import document_hash, prepare
 from watersmeet.core.writing import Changes, Put
+from watersmeet.engine.index.location import open_index
 from watersmeet.engine.index.writer import open_for_writing
 from watersmeet.store.postgres.index import Postgres
 from watersmeet.store.postgres.leases import WRITER
@@ -43,12 +44,6 @@ def texts(index: Postgres) -> set[str]:
         assert words is not None
         found = words.match([Term("body", "tern")], ANY, 100)
         return {one.text for one in snapshot.passages([chunk for chunk, _ in found]).values()}
-
-
-def points_of(index: Postgres) -> int | None:
-    with index.snapshot() as snapshot:
-        collection = f"{snapshot._points}-{snapshot.words_store}"
-    return index._o.qdrant.count(collection)
 
 
 def lose(index: Postgres) -> None:
@@ -182,6 +177,41 @@ def test_text_that_postgresql_refuses_is_kept_as_far_as_it_can_be(filling: Engin
         record = snapshot.record(DocId("odd.md"))
     assert record is not None
     assert record.fields["note"] == "a?b"
+
+
+def test_a_chunk_without_words_is_a_chunk(filling: EngineFilling) -> None:
+    empty = page("e.md", ((), "the"), title="")
+    filling.put([empty])
+    filling.put([page("a.md", ((), "A tern."))])
+    filling.rebuild()
+    with filling.index.snapshot() as snapshot:
+        assert [one.text for one in snapshot.passages_of(DocId("e.md"))] == ["the"]
+    assert texts(filling.index) == {"A tern."}
+    assert [check for check in filling.index.check() if not check.ok] == []
+
+
+def test_codes_are_compared_first_and_vectors_last(filling: EngineFilling) -> None:
+    given = [page(f"{n}.md", ((), f"A tern number {n} by the pier.")) for n in range(40)]
+    filling.put(given)
+    filling.embed(STATIC, vectors(given))
+    of = "WATERSMEET__STORE__POSTGRES__"
+    shape = {f"{of}QUANTIZATION": "scalar", f"{of}M": "8", f"{of}EF": "64"}
+    with cluster_index({**SETTINGS, **shape}) as coded:
+        coded.put(given)
+        coded.embed(STATIC, vectors(given))
+        with coded.index.snapshot() as snapshot:
+            collection = f"{snapshot._points}-{STATIC.folder}"
+        made = coded.index._o.qdrant.nodes.call("GET", f"/collections/{collection}")["config"]
+        assert made["hnsw_config"]["m"] == 8
+        assert made["quantization_config"]["scalar"]["type"] == "int8"
+        query, found = vectors(given)[given[7].chunks[0].id], []
+        for one in (filling, coded):
+            with one.index.snapshot() as snapshot:
+                (nearest,) = snapshot.vectors(STATIC, ANY).nearest([query], ANY, 5)
+            found.append(nearest)
+        assert found[1] == pytest.approx(found[0], abs=1e-6)
+    with pytest.raises(ConfigError, match="quantization cannot be"):
+        open_index("postgresql://localhost/none", cluster_settings({f"{of}QUANTIZATION": "scaler"}))
 
 
 def test_points_are_the_same_over_http(filling: EngineFilling) -> None:

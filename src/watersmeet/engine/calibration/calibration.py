@@ -19,10 +19,11 @@ from watersmeet.engine.calibration.recent_searches import prune, query_for
 from watersmeet.engine.calibration.score_matrix import gains, score_matrix
 from watersmeet.engine.calibration.state import WHOLE, CalibrationState
 from watersmeet.engine.index.state_names import CALIBRATION, OPENED_RESULTS, RECENT_SEARCHES
-from watersmeet.engine.query.visibility import visible_to
+from watersmeet.engine.query.visibility import hidden_collections, is_limited, visible_to
 
 if TYPE_CHECKING:
     from watersmeet.core.index import State
+    from watersmeet.core.visibility import Viewer
     from watersmeet.engine.engine import Engine
     from watersmeet.engine.sync.report import ProgressCallback
 
@@ -176,10 +177,15 @@ class Calibration:
             },
         }
 
-    def state(self) -> dict[str, Any]:
-        """As `show`, with the problem if the state cannot be read."""
+    def state(self, viewer: Viewer | None = None) -> dict[str, Any]:
+        """As `show`, of the collections that a viewer may see, with the problem if the state cannot be read."""
         try:
-            return self.show()
+            found = self.show()
+            if is_limited(viewer):
+                with self._engine.snapshot() as snapshot:
+                    hidden = hidden_collections(snapshot, viewer)
+                found["collections"] = {name: one for name, one in found["collections"].items() if name not in hidden}
+            return found
         except IndexProblem as problem:
             return {"prior": self.prior, "problem": str(problem), "collections": {}}
 

@@ -31,14 +31,14 @@ MOST = 0.5
 HINT = "`embed.onnx.model` can name a multilingual model"
 
 
-def refresh(index: Index) -> None:
-    """Measure the languages of the public passages again if enough chunks have changed."""
+def refresh(index: Index, measure: bool = False) -> None:
+    """Measure the languages of the public passages again if enough chunks have changed, or if `measure` is set."""
     with suppress(IndexProblem), index.snapshot() as snapshot:
         everyone = Condition(gates=snapshot.needed(visible_to(EVERYONE).gates))
         chunks, last = snapshot.statistics(everyone).chunks, snapshot.last_row()
         state = index.state(LANGUAGES)
         stored = _stored(state)
-        if stored and stored["last_row"] <= last:
+        if stored and stored["last_row"] <= last and not measure:
             added = snapshot.added_since(stored["last_row"], everyone)
             changed = added + max(0, stored["chunks"] - (chunks - added))
             if changed <= MAX_CHANGED_SHARE * stored["chunks"]:

@@ -10,7 +10,7 @@ from watersmeet.core.index import Index, Snapshot
 from watersmeet.engine.index.languages import language_shares
 from watersmeet.engine.index.query_encoder import query_encoder_state
 from watersmeet.engine.index.tiers import due, embedder_name
-from watersmeet.engine.query.visibility import is_limited, statistics, visible_to
+from watersmeet.engine.query.visibility import hidden_collections, is_limited, statistics, visible_to
 from watersmeet.engine.query.visible_index import VisibleIndex
 from watersmeet.engine.settings.settings import Settings
 from watersmeet.engine.sync.readings import reading_of, refresh_seconds
@@ -59,7 +59,10 @@ def sources(snapshot: Snapshot, settings: Settings, viewer: Viewer | None) -> li
     """The roots of the index: what they are, when each was last read, and what has gone wrong since."""
     facts, kinds, refresh = snapshot.facts(), Sources(settings), refresh_seconds(settings)
     found = []
+    hidden = hidden_collections(snapshot, viewer)
     for root, collection, documents in snapshot.indexed_roots(visible_to(viewer)):
+        if collection in hidden:
+            continue
         reading = reading_of(facts, root)
         found.append(
             {

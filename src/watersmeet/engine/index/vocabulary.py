@@ -162,8 +162,8 @@ class LiveConcepts:
             model = embedder(self.settings, name)
             if not found.terms or found.model != model.fingerprint:
                 return None
-            if not self.whole and not found.public:
-                return None
+            if not self.whole and (not found.public or found.text != self.snapshot.generation):
+                return None  # of an earlier text store: what was public then may be private now
             self._cached[part] = (version, (found.terms, vectors(self.states, part, found, model)))
         return self._cached[part][1]
 

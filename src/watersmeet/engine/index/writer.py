@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import cast
 
 from watersmeet.core.errors import IndexProblem, SourceProblem
 from watersmeet.core.index import WAITING_RECORDS, Index
-from watersmeet.core.writing import Writer, WriterOptions
+from watersmeet.core.writing import Put, Writer, WriterOptions
 from watersmeet.engine.index.damage import diagnose
 from watersmeet.engine.index.fingerprint import check_fingerprint, fingerprint
 from watersmeet.engine.index.tiers import check_models
@@ -26,10 +26,13 @@ class IndexWriter:
 
     catalogue: Writer
     settings: WriterSettings
+    on_put: Callable[[Put], None] = lambda put: None
+    """Callback for each document that is to be stored."""
 
     def batch(self) -> Batch:
         """A batch of changes; the first ones of a new index are small, so that it can soon be searched."""
         made = Batch(self.catalogue, self.settings.batch_chunks, self.settings.batch_seconds)
+        made.on_put = self.on_put
         if not self.catalogue.counts()[0]:
             made.seconds = FIRST_SECONDS
         return made

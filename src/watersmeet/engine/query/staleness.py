@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from threading import Lock, Thread
 from typing import TYPE_CHECKING
 
@@ -19,6 +19,8 @@ REST_SECONDS = 1.0
 """A count is used again for so long, by a process that searches often,"""
 REST_FACTOR = 20.0
 """... and for at least so many times as long as it took."""
+MAX_PARTS = 32
+"""How many counts there are at once for viewers from whom some roots are hidden."""
 WAIT_SECONDS = 0.2
 """How long an answer waits for a count that is not there yet: a file system may hang."""
 
@@ -26,7 +28,10 @@ WAIT_SECONDS = 0.2
 class Staleness:
     """The number of files that changed. `start` begins to count in a thread, `count` waits for it."""
 
-    def __init__(self, index: Index, settings: Settings) -> None:
+    def __init__(self, index: Index, settings: Settings, without: frozenset[str] = frozenset()) -> None:
+        """`without`: places of roots that are not counted."""
+        self._without = without
+        self._parts: dict[frozenset[str], Staleness] = {}
         self._index = index
         self._settings = settings
         self._options: WatchSettings = settings.section("watch")
@@ -36,6 +41,17 @@ class Staleness:
         self._next = 0.0
         self.watcher: Callable[[], int | None] = lambda: None
         """The number that a watcher of these folders knows without looking; None if it does not know."""
+
+    def beside(self, hidden: frozenset[str]) -> Staleness:
+        """The count for those from whom some roots are hidden."""
+        if not hidden:
+            return self
+        with self._lock:
+            if len(self._parts) >= MAX_PARTS:
+                self._parts.clear()
+            part = self._parts.setdefault(hidden, Staleness(self._index, self._settings, hidden))
+        part.watcher = self.watcher
+        return part
 
     def start(self) -> None:
         if not self._options.stale or self._index.remote or not hasattr(self._index, "known_roots"):
@@ -59,7 +75,7 @@ class Staleness:
     def _look(self) -> None:
         start = time.monotonic()
         try:
-            found = count_stale(self._index, self._settings, self._options.stale_ms / 1000)
+            found = count_stale(self._index, self._settings, self._options.stale_ms / 1000, self._without)
         except (WatersmeetError, OSError):  # the search reports what is wrong with the index
             found = None
         now = time.monotonic()
@@ -68,7 +84,7 @@ class Staleness:
             self._next = now + max(REST_SECONDS, REST_FACTOR * (now - start))
 
 
-def count_stale(index: Index, settings: Settings, seconds: float) -> int | None:
+def count_stale(index: Index, settings: Settings, seconds: float, without: Collection[str] = frozenset()) -> int | None:
     """Number of files below the folders of an index that were added, changed or deleted since they were synced.
 
     None if that takes more than so many seconds of processor time, if the index was synced with other settings, and
@@ -80,7 +96,7 @@ def count_stale(index: Index, settings: Settings, seconds: float) -> int | None:
 
     def wanted(root: Root) -> bool:
         roots.append(root)
-        return is_watchable(root)
+        return is_watchable(root) and root.path not in without
 
     known = index.known_roots(wanted)
     end = time.thread_time() + seconds  # what was done before is loading of modules, mostly

@@ -8,7 +8,7 @@ from typing import Any
 
 from watersmeet.core.index import Snapshot
 from watersmeet.core.model import Condition, Request
-from watersmeet.core.visibility import AUDIENCE_GATE, LIFECYCLE_GATE, Viewer, audience_gates, gates
+from watersmeet.core.visibility import AUDIENCE_GATE, LIFECYCLE_GATE, Viewer, audience_gates, gates, may_see
 
 
 def search_gates(snapshot: Snapshot, request: Request) -> Condition:
@@ -51,7 +51,25 @@ def statistics(snapshot: Snapshot, viewer: Viewer | None) -> dict[str, Any]:
     if not is_limited(viewer):
         return facts | {"collections": dict(found.collections)}
     collections = {name: count for name, count in found.collections.items() if count}
-    return facts | {"dead": 0, "collections": collections, "size_bytes": snapshot.text_bytes(condition)}
+    hidden = hidden_roots(snapshot, viewer)
+    roots = [place for place in found.roots if place not in hidden]
+    size = snapshot.text_bytes(condition)
+    return facts | {"dead": 0, "collections": collections, "roots": roots, "size_bytes": size}
+
+
+def hidden_collections(snapshot: Snapshot, viewer: Viewer | None) -> set[str]:
+    """Names of the collections that a viewer may not see: nothing tells that there are any, nor where their documents
+    come from."""
+    return {name for name, audience in snapshot.collection_audiences().items() if not may_see(viewer, audience)}
+
+
+def hidden_roots(snapshot: Snapshot, viewer: Viewer | None) -> frozenset[str]:
+    """Places of the roots in these collections."""
+    hidden = hidden_collections(snapshot, viewer)
+    return frozenset(one.root.path for one in snapshot.indexed_roots() if one.collection in hidden) if hidden else _NONE
+
+
+_NONE = frozenset[str]()
 
 
 def is_limited(viewer: Viewer | None) -> bool:

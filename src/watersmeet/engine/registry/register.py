@@ -27,7 +27,7 @@ from watersmeet.core.errors import ConfigError, NotRegistered
 from watersmeet.core.index import Index
 from watersmeet.core.model import DocId
 from watersmeet.core.names import entity_path, same_path
-from watersmeet.core.registry_records import RecordChange, Records, SharedRecords, Stored
+from watersmeet.core.registry_records import COLLECTION, RecordChange, Records, SharedRecords, Stored
 from watersmeet.core.text_fields import digest, prepare
 from watersmeet.core.writing import Changes, Put
 from watersmeet.engine.index.writer import IndexWriter, open_for_writing
@@ -37,7 +37,6 @@ from watersmeet.engine.registry.shared_records import ThroughRecords
 from watersmeet.engine.settings.settings import Settings
 from watersmeet.engine.sync.report import Progress, ProgressCallback
 
-COLLECTION = "registry"
 KEPT = ("status", "enabled")
 """Fields set in the index that stay when the same record is read again."""
 _VERSION = re.compile(r"v?(\d++(?:\.\d++)*+)(?:[-.]?([^+]*+))?(?:\+.*)?", re.IGNORECASE)

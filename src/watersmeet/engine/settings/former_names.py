@@ -11,7 +11,7 @@ _CROSSENCODER = _STAGES.format("crossencoder")
 _FOLDERS = "name the folders when you call `watersmeet sync PATH`"
 _SERVE = "use the flags of `watersmeet serve --help`"
 _EF_SEARCH = "nothing: the search is exact; for vectors in DocumentDB write ef_search under [records.mongodb]"
-_MODEL = "set index.dense, and the model under [embed.onnx] or [embed.openai]"
+_MODEL = "set index.dense to a provider such as onnx, ollama or openai, and its model under [embed.PROVIDER]"
 
 SETTINGS = {
     "adaptive_weights_enabled": 'put "adapt" into pipeline.understand',
@@ -146,12 +146,8 @@ COMPONENTS = {
     ("store", "lancedb"): 'write "tantivy" or "fts5": vectors are files of the index',
     ("store", "qdrant"): 'write "tantivy" or "fts5": vectors are files of the index',
     ("store", "sqlite"): 'write "fts5"',
-    ("embed", "bedrock"): 'write "openai", and the address of a compatible endpoint as embed.openai.base_url',
-    ("embed", "fastembed"): 'write "onnx", and the model as embed.onnx.model',
     ("embed", "huggingface"): 'write "onnx", and the model as embed.onnx.model',
     ("embed", "local"): 'write "onnx"',
-    ("embed", "ollama"): 'write "openai", and embed.openai.base_url = "http://localhost:11434/v1"',
-    ("embed", "sentence_transformers"): 'write "onnx", and the model as embed.onnx.model',
 }
 
 

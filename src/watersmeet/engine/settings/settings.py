@@ -92,6 +92,12 @@ class IndexSettings:
         "indexed so far",
         least=0,
     )
+    confirm_above: float = option(
+        1.0,
+        "ask before embedding with a model on another machine costs more than this, in US dollars; without a price, a "
+        "million tokens count as one dollar",
+        least=0,
+    )
     min_coverage: float = option(0.9, "a vector signal is used once this share of the chunks has vectors", least=0)
 
 
@@ -254,7 +260,7 @@ NAMED = {
 """Settings that name components, with the kind."""
 OFF = frozenset({"index.static", "index.sparse", "index.dense"})
 """Settings of components that may be empty."""
-_KIND_NAMES = {"store": "text store"}
+_KIND_NAMES = {"store": "text store", "embed": "embedder", "chat": "chat model"}
 
 
 @dataclass(frozen=True, slots=True)

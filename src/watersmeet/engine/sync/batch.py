@@ -36,6 +36,8 @@ class Batch:
     """Callback with the number of committed files."""
     refused: Callable[[Put], None] = lambda put: None
     """Callback for each document whose id was taken meanwhile."""
+    on_put: Callable[[Put], None] = lambda put: None
+    """Callback for each document that is to be stored."""
     seconds: float = math.inf
     """Time until the next commit, if shorter than `max_seconds`; it doubles with each."""
     _changes: Changes = field(default_factory=Changes)
@@ -55,7 +57,9 @@ class Batch:
         moved_from: DocId | None = None,
     ) -> None:
         self._chunks += len(prepared)
-        self._changes.put.append(Put(document, tuple(prepared), hash, collection, file, moved_from))
+        put = Put(document, tuple(prepared), hash, collection, file, moved_from)
+        self._changes.put.append(put)
+        self.on_put(put)
 
     def place(self, document: DocId, prepared: Sequence[Prepared]) -> None:
         """Update the places of an unchanged document: its lines or pages may have moved."""

@@ -7,7 +7,6 @@ retrieved come first.
 from __future__ import annotations
 
 import math
-import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -17,10 +16,9 @@ from typing import TYPE_CHECKING
 from watersmeet.core.errors import IndexBusy, IndexDamaged, ModelProblem
 from watersmeet.core.index import CURRENT_TIERS, LEVEL_VERSION, NEXT_TIERS, Index, Snapshot, Tier, Vectors
 from watersmeet.core.model import ANY, Condition, Row
-from watersmeet.core.text_fields import breadcrumb
+from watersmeet.core.text_fields import embedded_text
 from watersmeet.core.vectors import VectorCache, key_of
 from watersmeet.core.visibility import EVERYONE
-from watersmeet.engine.components import build
 from watersmeet.engine.index.damage import damage_failures, diagnose
 from watersmeet.engine.index.general_queries import GENERAL_QUERIES
 from watersmeet.engine.index.state_names import EMBED_FIRST
@@ -39,9 +37,10 @@ from watersmeet.engine.index.tiers import (
     tiers_of,
     with_tier,
 )
+from watersmeet.engine.index.vector_cache import open_cache
 from watersmeet.engine.models import GuardedEncoder
 from watersmeet.engine.query.visibility import visible_to
-from watersmeet.engine.settings.settings import Settings, cache_folder
+from watersmeet.engine.settings.settings import Settings
 from watersmeet.engine.sync import embed_first
 from watersmeet.engine.sync.report import Progress, ProgressCallback
 
@@ -125,12 +124,7 @@ class _Pass:
             with self.index.bookkeeping(LOCK_SECONDS):  # opening for writing upgrades the index
                 pass
         tier, store = self._opened(meta)
-        cache: VectorCache = build(
-            "store",
-            "embeddings",
-            self.settings.of("store", "embeddings"),
-            folder=os.path.join(cache_folder(), "embeddings"),
-        )
+        cache = open_cache(self.settings)
         start, whole = time.perf_counter(), False
         try:
             while time.perf_counter() - start < self.seconds:
@@ -204,7 +198,7 @@ class _Pass:
             found = snapshot.unseen(tier, self._width(), first, self.after)
             missing = snapshot.left(tier, self.after)
             damage_failures(snapshot, self.index)
-        texts = [f"{breadcrumb(title, headings)}\n{text}" for _, title, headings, text in found]
+        texts = [embedded_text(title, headings, text) for _, title, headings, text in found]
         return [row for row, *_ in found], texts, missing
 
     def _width(self) -> int:

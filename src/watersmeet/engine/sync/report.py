@@ -3,13 +3,45 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from threading import Event
 from typing import Any
 
 from watersmeet.core.errors import Stopped
 from watersmeet.core.indexing import Skipped
 from watersmeet.core.writing import Planned
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What models on other machines have still to embed. `price` is in US dollars; None: not known for all of them."""
+
+    providers: list[str]
+    models: list[str]
+    texts: int  # at most
+    tokens: int  # estimated
+    price: float | None
+    confirm_above: float
+    must_confirm: bool
+
+    def __str__(self) -> str:
+        names = " and ".join(f"{name} ({model})" for name, model in zip(self.providers, self.models, strict=True))
+        return f"{names}: {self.texts:,} texts to embed, about {self.tokens:,} tokens, {self._priced}"
+
+    @property
+    def _priced(self) -> str:
+        if self.price is None:
+            return "price_per_million_tokens is not set"
+        if not self.price:
+            return "free of charge"
+        return f"about {dollars(self.price)}"
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def dollars(price: float) -> str:
+    return "less than $0.01" if 0 < price < MIN_PRICE else f"${price:,.2f}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +53,7 @@ class Progress:
     total: int
     unit: str = "files"
     before: int = 0  # files that are indexed already and need not be read
+    cost: Cost | None = None  # of what begins now
 
 
 ProgressCallback = Callable[[Progress], None]
@@ -46,6 +79,10 @@ def compared(progress: ProgressCallback) -> ProgressCallback:
     return callback
 
 
+COST = "cost"
+"""The path of a warning that vectors are missing because of what they cost."""
+MIN_PRICE = 0.01
+"""Less is not shown as a number."""
 ACTIONS = ("added", "changed", "moved", "removed")
 """What a sync does to a document."""
 MAX_PLANNED = 1000
@@ -93,6 +130,7 @@ class SyncReport:
     cached: int = 0  # vectors that were known from before
     took_ms: float = 0.0
     planned: list[Planned] | None = None  # of a dry run: what would have been written
+    cost: Cost | None = None  # of the vectors, if a model is on another machine
 
     def to_json(self) -> dict[str, Any]:
         counts = {name: getattr(self, name) for name in (*ACTIONS, "unchanged")}
@@ -103,6 +141,7 @@ class SyncReport:
         totals = {name: getattr(self, name) for name in ("documents", "chunks", "embedded")}
         made = {**counts, **lists, **totals, "took_ms": round(self.took_ms, 1), "cached": self.cached}
         made |= {name: value for name in ("fresh", "left") if (value := getattr(self, name))}
+        made |= {"cost": self.cost.to_json()} if self.cost else {}
         return made if self.planned is None else made | {"dry_run": True, "planned": self.planned_by_action()}
 
     def planned_by_action(self) -> dict[str, list[str]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import math
+import os
 import time
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -31,6 +32,7 @@ from watersmeet.core.names import CREATED
 from watersmeet.core.spill import Spill
 from watersmeet.core.system import slashed, trimmed
 from watersmeet.core.text_fields import Prepared, digest_of, document_hash, prepare
+from watersmeet.core.visibility import OWN_AUDIENCE
 from watersmeet.core.writing import FileState, Put, Root, Writer
 from watersmeet.engine.sync.batch import Batch
 from watersmeet.engine.sync.dates import DEFAULT, Dates
@@ -43,6 +45,8 @@ from watersmeet.present.reassemble import LEVELS, OVERLAP, irregular_levels
 
 TICK_NS = 2_000_000_000
 """A file changed less than this before it was read may change again and keep its time stamp."""
+SET_HERE = (LEVELS, OVERLAP, CREATED, OWN_AUDIENCE)
+"""Fields that no file can set."""
 REST_KEPT = "documents that it did not reach are kept unchanged"
 
 
@@ -87,6 +91,7 @@ class RootSync:
     scope: str = ""  # empty: all; else a folder with a slash at the end, or one file
     by_root: bool = False  # the scope is listed by the rules of the whole root, not as if it were a root itself
     others: Sequence[Root] = ()  # other roots; files in them belong to them
+    closed: Mapping[str, str] = field(default_factory=dict)  # places for others, with their collection
     dates: Dates = field(default_factory=lambda: Dates(DEFAULT))
     again: bool = False  # read every file, also unchanged ones
     outdated: Collection[str] = ()  # forms of file that another parser has read before
@@ -207,6 +212,7 @@ class RootSync:
         missing: dict[tuple[str, str], Counter[str]] = {}
         stamps = {self._below(n) if self.scope else n: state.stamp for n, state in states.items() if state.stamp}
         theirs = [o.path for o in self.others if o.kind == self.root.kind and self.source.within(o.path, uri)]
+        self._report_closed(uri)
         start = SourceRoot(self.root.kind, uri, "" if self.again else self.root.cursor)
         for item in self._offers(start, {} if self.again else stamps):
             if isinstance(item, Whole):
@@ -223,6 +229,9 @@ class RootSync:
             place = item.uri if isinstance(item, Found) else item.path
             if any(self.source.within(place, other) for other in theirs):
                 continue
+            if self._leads_into_closed(place):
+                self.unread.append(self._name(item.name) if isinstance(item, Found) else place)
+                continue
             if isinstance(item, Skipped):
                 self.report.skipped.append(item)
                 self._closed += [item.path] if item.closed else []
@@ -234,6 +243,22 @@ class RootSync:
             why = f"{files} not read: {format} ({forms}) needs {install_hint(extra)}"
             self.report.skipped.append(Skipped(uri, why))
         return scan
+
+    def _report_closed(self, uri: str) -> None:
+        """Name the places of removed roots that are left out: not everyone may see their documents."""
+        present = {other.path for other in self.others}
+        for path, name in self.closed.items() if not self.by_root else ():
+            if path not in present and self.source.within(path, uri):
+                why = f"left out: not everyone may see collection {name!r}, from which it was removed"
+                hint = f"`watersmeet sync {path}` adds it again, with `--audience public` for everyone"
+                self.report.skipped.append(Skipped(path, f"{why}; {hint}"))
+
+    def _leads_into_closed(self, place: str) -> bool:
+        """Whether something is left out, or a link to that, whose target the rules of this root may hide."""
+        if not self.closed:
+            return False
+        real = os.path.realpath(place) if os.path.isabs(place) else place
+        return any(self.source.within(one, other) for other in self.closed for one in (place, real))
 
     def _sort_in(self, item: Found, scan: _Scan, missing: dict[tuple[str, str], Counter[str]]) -> None:
         """Add a found item to the scan, unless its format is left out or cannot be read here."""
@@ -446,7 +471,7 @@ class RootSync:
         """A document with its final id (the prefix of the root and the path), dates and fields."""
         is_of_file = document.id == item.name or document.id.startswith(f"{item.name}#")
         identity = DocId(self.root.prefix + document.id) if is_of_file else document.id
-        fields = {key: value for key, value in document.fields.items() if key not in (LEVELS, OVERLAP, CREATED)}
+        fields = {key: value for key, value in document.fields.items() if key not in SET_HERE}
         fields |= item.fields
         if odd := irregular_levels(document.title, document.sections):
             fields[LEVELS] = odd

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import chain, count
 from typing import cast
 
@@ -24,10 +24,11 @@ from watersmeet.core.index import Index
 from watersmeet.core.indexing import Found, Located, Skipped, Source, SourceRoot
 from watersmeet.core.model import DocId
 from watersmeet.core.system import slashed, trimmed
-from watersmeet.core.writing import Changes, KnownRoot, Preview, Root, Writer
+from watersmeet.core.writing import Changes, KnownRoot, Preview, Put, Root, Writer
 from watersmeet.engine.index.writer import IndexWriter, open_for_writing, open_preview
 from watersmeet.engine.plugins import broken
 from watersmeet.engine.settings.settings import Settings
+from watersmeet.engine.sync.collections import UNCHANGED, Wanted, closed_inside, collection_of_new, in_collection
 from watersmeet.engine.sync.dates import Dates
 from watersmeet.engine.sync.formats import Formats, ParserVersions
 from watersmeet.engine.sync.parsers import formats_hint, reader_of, readers
@@ -39,8 +40,6 @@ from watersmeet.engine.sync.scan_record import record_scan
 from watersmeet.engine.sync.sources import Sources, is_address
 from watersmeet.engine.sync.spool import SpooledSource
 
-DEFAULT = "default"
-"""The collection of roots without one; it is not shown."""
 FEW = 5
 """So many roots are named in a hint."""
 
@@ -49,14 +48,14 @@ FEW = 5
 class SyncOptions:
     """What a sync is to do besides reading what changed."""
 
-    collection: str = ""
-    meta: Mapping[str, str] = field(default_factory=dict)
+    wanted: Wanted = UNCHANGED  # of the collection of the paths
     recreate: bool = False  # also read all roots again
     now: bool = False  # without paths, also read network roots that were read recently
     until: float = math.inf  # when to leave the rest to the next sync, by the monotonic clock
     max_pages: int = 0  # most pages of each site, now and later; 0: as before
     public_only: bool = False  # open no private address
     dry_run: bool = False  # report what would change, and write nothing
+    on_put: Callable[[Put], None] = lambda put: None  # called for each document that is to be stored
 
 
 def sync(
@@ -67,12 +66,12 @@ def sync(
     progress: ProgressCallback,
 ) -> SyncReport:
     """Sync these paths, or without paths all roots."""
-    collection, meta, recreate = options.collection, options.meta, options.recreate
+    recreate = options.recreate
     if not all(map(os.fspath, paths)):
         raise ConfigError("an empty path was given", "is a variable not set? `watersmeet sync .` indexes this folder")
     if options.dry_run and recreate:
         raise ConfigError("a dry run cannot build the index anew", "leave out one of the two")
-    if not paths and (collection or meta or not index.exists()):
+    if not paths and (options.wanted or not index.exists()):
         raise ConfigError("no path was given", "name what to index: `watersmeet sync PATH`")
     report = SyncReport()
     report.warnings += [Skipped(f"plug-in {name}", f"{why}; {why.hint}") for name, why in broken("parse").items()]
@@ -90,6 +89,7 @@ def sync(
             open_preview(index, settings) if options.dry_run else open_for_writing(index, settings, recreate=recreate)
         )
         opened = stack.enter_context(opening)
+        opened.on_put = options.on_put
         formats = stack.enter_context(Formats(settings))
         run = _Run(opened, sources, formats, fetched, unprepared, fresh, report, progress, options)
         if opened.catalogue.mended:
@@ -100,9 +100,9 @@ def sync(
         others = {
             uri: kind
             for uri, kind in requested.items()
-            if collection or meta or not any(sources.of(kind).within(uri, place) for place in synced)
+            if options.wanted or not any(sources.of(kind).within(uri, place) for place in synced)
         }
-        run.requested(others, collection, meta)
+        run.requested(others, options.wanted)
         opened.compact()
         report.documents, report.chunks = opened.catalogue.counts()
         report.planned = cast(Preview, opened.catalogue).planned if options.dry_run else None
@@ -299,7 +299,7 @@ class _Run:
                     self.report.fresh.append(uri)
                     self._keep(uri)
                     continue
-                self.one(uri, kind, "", {})
+                self.one(uri, kind, UNCHANGED)
             except (SourceProblem, UnknownComponent) as problem:  # go on with the other roots
                 self.report.warnings.append(Skipped(uri, str(problem)))
                 self._keep(uri)
@@ -332,12 +332,12 @@ class _Run:
             return
         self.index.catalogue.set_meta(to_fact(root, before.after(problem, failed)))
 
-    def requested(self, places: Mapping[str, str], collection: str, meta: Mapping[str, str]) -> None:
+    def requested(self, places: Mapping[str, str], wanted: Wanted) -> None:
         """Sync requested places; those that cannot be read become warnings, unless all fail."""
         problems: dict[str, SourceProblem] = {}
         for uri, kind in places.items():
             try:
-                self.one(uri, kind, collection, meta)
+                self.one(uri, kind, wanted)
             except SourceProblem as problem:
                 problems[uri] = problem
                 self._failed(uri, str(problem))
@@ -345,7 +345,7 @@ class _Run:
             raise next(iter(problems.values()))
         self.report.warnings += [Skipped(uri, f"{problem}; {problem.hint}") for uri, problem in problems.items()]
 
-    def one(self, uri: str, kind: str, collection: str, meta: Mapping[str, str]) -> None:
+    def one(self, uri: str, kind: str, wanted: Wanted) -> None:
         if uri in self.unprepared:
             raise self.unprepared[uri]
         source = self.sources.of(kind)
@@ -363,7 +363,7 @@ class _Run:
                 reason = "it was removed by another process meanwhile; sync it again to add it"
                 self.report.warnings.append(Skipped(uri, reason))
                 return
-        root, scope = _root_for(self.index.catalogue, source, SourceRoot(kind, uri), collection, meta, self.report)
+        root, scope = _root_for(self.index.catalogue, source, SourceRoot(kind, uri), wanted, self.report)
         around = [other for other in before if other.path != uri and _lies_in(source, kind, uri, other)]
         if around and root.id not in [other.id for other in before]:
             # a former root is added again: the outer root gives up its files
@@ -392,6 +392,7 @@ class _Run:
             scope=scope,
             by_root=by_root,
             others=[other for other in catalogue.roots() if other.id != root.id],
+            closed=closed_inside(catalogue, source, root),
             dates=dates,
             again=again,
             before=spooled.before if spooled else None,
@@ -419,8 +420,7 @@ def _root_for(
     catalogue: Writer,
     source: Source,
     place: SourceRoot,
-    collection: str,
-    meta: Mapping[str, str],
+    wanted: Wanted,
     report: SyncReport,
 ) -> tuple[Root, str]:
     """The root of a place and its scope there; a new root if there is none, or if the place was a root before."""
@@ -428,22 +428,21 @@ def _root_for(
     around = [root for root in roots if _lies_in(source, place.kind, uri, root)]
     root = max(around, key=lambda root: len(root.path), default=None)  # roots may be nested
     if root and uri == root.path:
-        return _in_collection(catalogue, root, collection, meta), ""
+        return in_collection(catalogue, root, wanted), ""
     if root and uri not in catalogue.former_roots():
-        if collection or meta:
-            raise ConfigError(f"{uri} is part of {root.path}", "set the collection or metadata for the whole of it")
+        if wanted:
+            raise ConfigError(f"{uri} is part of {root.path}", "set collection, metadata or audience for all of it")
         return root, _part(source, root, uri)
     for other in roots:
         if other.kind == place.kind and source.supersedes(uri, other.path):
             catalogue.relocate([(other, uri)])
-            return _in_collection(catalogue, replace(other, path=uri), collection, meta), ""
+            return in_collection(catalogue, replace(other, path=uri), wanted), ""
     refuse_copy(catalogue, source, place)
     name, prefix = _name_and_prefix(catalogue, source, place, roots)
     for root in roots:
         if root.kind == place.kind and source.within(root.path, uri):
             report.warnings.append(Skipped(root.path, "it is in this index already; its documents keep their ids"))
-    own = source.locate(uri).collection or (_new_collection_name(catalogue, name) if meta else DEFAULT)
-    chosen = catalogue.collection(collection or own, meta)
+    chosen = collection_of_new(catalogue, source, uri, source.locate(uri).collection, name, wanted)
     return catalogue.add_root(uri, name, chosen, prefix, place.kind), ""
 
 
@@ -477,27 +476,6 @@ def _name_and_prefix(catalogue: Writer, source: Source, place: SourceRoot, roots
         if one not in taken and not catalogue.begins(one) and not any(source.holds(path, one) for path in bare)
     )
     return chosen, f"{chosen}/"
-
-
-def _in_collection(catalogue: Writer, root: Root, collection: str, meta: Mapping[str, str]) -> Root:
-    if not collection and not meta:
-        return root
-    own = catalogue.collections()[root.collection]
-    chosen = catalogue.collection(
-        collection or (_new_collection_name(catalogue, root.name) if own == DEFAULT else own), meta
-    )
-    if chosen != root.collection:
-        catalogue.set_root_collection(root.id, chosen)
-    return replace(root, collection=chosen)
-
-
-def _new_collection_name(catalogue: Writer, name: str) -> str:
-    """A collection name that is not in use."""
-    return _unique(name, {DEFAULT, *catalogue.collections().values()})
-
-
-def _unique(name: str, taken: Collection[str]) -> str:
-    return next(n for n in (name, *(f"{name}-{i}" for i in range(2, len(taken) + 3))) if n not in taken)
 
 
 def remove(index: Index, settings: Settings, ids: Sequence[DocId]) -> int:

@@ -33,6 +33,7 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
         "list": ("documents", "List the documents of the index."),
         "tags": ("tags", "List the tags of the documents, with counts."),
         "related": ("documents", "List the documents that a document is linked with."),
+        "collection": ("collection", "Show the collections of the index, and change who may see one."),
         "inspect": ("inspect", "Show how a file is parsed: headings, links, tags, chunks."),
         "fetch": ("fetch", "Save the pages of a website as Markdown files, without indexing them."),
         "deepen": ("sync", "Make missing vectors now; sync, serve and mcp do it by themselves."),

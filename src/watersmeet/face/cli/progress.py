@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from watersmeet.engine.sync.report import Progress, ProgressCallback
-from watersmeet.face.cli.streams import console
+from watersmeet.face.cli.streams import console, one_line
 
 LOG_INTERVAL_SECONDS = 5.0
 
@@ -19,9 +19,21 @@ def progress(quiet: bool) -> Iterator[ProgressCallback]:
         yield lambda step: None
     elif sys.stderr.isatty():
         with _bar() as callback:
-            yield callback
+            yield _with_cost(callback)
     else:
-        yield _Log()
+        yield _with_cost(_Log())
+
+
+def _with_cost(callback: ProgressCallback) -> ProgressCallback:
+    """A callback that prints the cost of what begins; above the bar, if there is one."""
+
+    def with_cost(step: Progress) -> None:
+        if step.cost is None:
+            callback(step)
+        else:
+            print(one_line(str(step.cost)), file=sys.stderr, flush=True)
+
+    return with_cost
 
 
 class _Log:

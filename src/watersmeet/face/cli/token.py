@@ -18,7 +18,7 @@ def token_command() -> None:
 @token_command.command("create", epilog="Example: watersmeet token create --scope read --user ann --group research")
 @click.option("--scope", type=click.Choice(SCOPES), default="read", show_default=True, help="What its holder may do.")
 @click.option(
-    "--user", default="", metavar="U", help="The user it belongs to, who sees the private entities of that owner."
+    "--user", default="", metavar="U", help="The user it belongs to, who sees entities and collections of that owner."
 )
 @click.option("--group", "groups", multiple=True, metavar="G", help="A group that its holder belongs to.")
 @common

@@ -35,12 +35,14 @@ async def roots(request: Request) -> Response:
             "model": shapes.Job,
             "description": "The sync goes on as a job; `GET /api/jobs/{job}` tells how far it is",
         },
-        **problem_responses(404),
+        **problem_responses(402, 404),
     },
     summary="Bring the index up to date with its folders",
 )
 async def sync_roots(body: shapes.SyncBody, request: Request) -> Response:
-    """Paths must lie in folders that are indexed. With `dry_run` nothing is written; `planned` names what would be."""
+    """Paths must lie in folders that are indexed. With `dry_run` nothing is written; `planned` names what would be,
+    and `cost` says what a model on another machine would have to embed. Above `index.confirm_above` nothing is embedded
+    without `confirm`: the answer has status 402 and the cost, and the words are in the index."""
     who, service = writer(request), service_of(request)
     params = from_body(SyncParams, body)
 

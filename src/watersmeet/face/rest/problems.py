@@ -16,6 +16,7 @@ from watersmeet.face.work_queue import Busy, TooSlow
 TITLES = {
     400: "The request cannot be understood",
     401: "A token is needed",
+    402: "It costs more than is spent without confirmation",
     403: "Not allowed",
     404: "Not found",
     405: "Method not allowed",
@@ -37,6 +38,7 @@ STATUSES: tuple[tuple[type[errors.WatersmeetError], int], ...] = (
     (errors.SourceProblem, 400),
     (errors.VersionConflict, 409),
     (errors.IndexProblem, 503),
+    (errors.CostRefused, 402),
     (errors.ModelProblem, 503),
     (errors.Degraded, 424),
     (errors.Stopped, 503),
@@ -69,7 +71,8 @@ def refusal(error: Refused) -> Response:
 def of(error: errors.WatersmeetError) -> Response:
     status = next((status for kind, status in STATUSES if isinstance(error, kind)), 500)
     name = next(cls.__name__ for cls in type(error).__mro__ if cls.__module__ == errors.__name__)
-    return problem(status, str(error), error.hint, {"Retry-After": "1"} if status == 503 else None, error=name)
+    more = {"cost": error.report.cost.to_json()} if isinstance(error, errors.CostRefused) and error.report else {}
+    return problem(status, str(error), error.hint, {"Retry-After": "1"} if status == 503 else None, error=name, **more)
 
 
 def defect(error: Exception) -> Response:

@@ -28,9 +28,9 @@ from watersmeet.core.names import CREATED, is_text, link_key, names_of
 from watersmeet.core.place import Place
 from watersmeet.core.system import trimmed
 from watersmeet.core.text_fields import Prepared
-from watersmeet.core.visibility import is_restricted
+from watersmeet.core.visibility import Audience, is_restricted
 from watersmeet.core.writing import Changes, FileState, Lease, Put, Root
-from watersmeet.store.local import _counts, _leases, _mentions, _private_words, _records
+from watersmeet.store.local import _audiences, _counts, _leases, _mentions, _private_words, _records
 from watersmeet.store.local._checksums import (
     HASH,
     HEAD,
@@ -163,8 +163,24 @@ class Catalogue:
     def collections(self) -> dict[int, str]:
         return dict(self.db.execute("SELECT id, name FROM collections"))
 
+    def collection_audiences(self) -> dict[int, Audience]:
+        """The audiences of the collections that not everyone may see."""
+        named = _audiences.audiences(_audiences.stored(self.db))
+        return {identity: named[name] for identity, name in self.collections().items() if name in named}
+
+    def stamped(self, puts: Sequence[Put]) -> list[Put]:
+        """Documents to put, with the audience that their collection has now."""
+        audiences = self.collection_audiences()
+        by_root = {root.id: root.collection for root in self.roots()} if audiences else {}
+        return _audiences.stamped(puts, by_root, audiences) if audiences else list(puts)
+
     def roots(self) -> list[Root]:
         return roots_in(self.db, self.paths)
+
+    def former_collections(self) -> dict[str, str]:
+        """The collections of removed roots, by path, if not everyone may see them."""
+        named = _audiences.former(_audiences.stored(self.db))
+        return {path: named[name] for path, (name, _) in self.former_roots().items() if name in named}
 
     def former_roots(self) -> dict[str, tuple[str, str]]:
         """Name and prefix of removed roots, by path."""
@@ -191,21 +207,30 @@ class Catalogue:
                 "INSERT INTO roots (path, name, collection, prefix, kind) VALUES (?, ?, ?, ?, ?) RETURNING id",
                 (self.paths.stored(path), name, collection, prefix, kind),
             ).fetchone()[0]
+            _audiences.forget(db, name)
         return Root(identity, path, name, collection, prefix, kind)
 
     def drop_root(self, root: Root, beginnings: Collection[str]) -> None:
         """Removes a root, and its collection if empty. The beginnings of its ids stay reserved for it as long as there
-        are other roots."""
+        are other roots, or a removed one has a collection that not everyone may see."""
+        name = self.collections().get(root.collection, "")
         with self.transaction() as db:
             db.execute("DELETE FROM roots WHERE id = ?", (root.id,))
-            db.execute(
-                "DELETE FROM collections WHERE id = ?1 AND NOT EXISTS (SELECT 1 FROM roots WHERE collection = ?1)"
-                " AND NOT EXISTS (SELECT 1 FROM documents WHERE collection = ?1)",
-                (root.collection,),
-            )
+            _audiences.remember(db, root.name, name)
+            if name not in _audiences.audiences(_audiences.stored(db)):
+                db.execute(
+                    "DELETE FROM collections WHERE id = ?1 AND NOT EXISTS (SELECT 1 FROM roots WHERE collection = ?1)"
+                    " AND NOT EXISTS (SELECT 1 FROM documents WHERE collection = ?1)",
+                    (root.collection,),
+                )
             self._remember(db, {root.path: (root.name, root.prefix)}, beginnings)
-            for table in ("former_roots", "former_names"):
-                db.execute(f"DELETE FROM {table} WHERE NOT EXISTS (SELECT 1 FROM roots)")
+            self.start_afresh(db)
+
+    def start_afresh(self, db: sqlite3.Connection) -> None:
+        """Forgets removed roots if there are no others, unless one has a collection that not everyone may see."""
+        db.execute(FORMER_NAMES)
+        for table in () if _audiences.former(_audiences.stored(db)) else ("former_roots", "former_names"):
+            db.execute(f"DELETE FROM {table} WHERE NOT EXISTS (SELECT 1 FROM roots)")
 
     def remember(self, roots: Mapping[str, tuple[str, str]], beginnings: Collection[str]) -> None:
         """Stores the roots of a lost catalogue, so that their documents get the same ids when they are read again."""
@@ -245,14 +270,6 @@ class Catalogue:
 
         db.execute("UPDATE roots SET path = ? WHERE id = ?", (self.paths.stored(path), root.id))
         return change_paths(db, "file IN (SELECT id FROM files WHERE root = ?)", (root.id,), new_path)
-
-    def set_root_collection(self, root: int, collection: int) -> None:
-        with self.transaction() as db:
-            db.execute("UPDATE roots SET collection = ? WHERE id = ?", (collection, root))
-            db.execute(
-                "UPDATE documents SET collection = ? WHERE file IN (SELECT id FROM files WHERE root = ?)",
-                (collection, root),
-            )
 
     # ------------------------------------------------------------ reading, for a sync
 

@@ -297,8 +297,10 @@ class DocumentsView(CatalogueView):
         """Fields to filter by, besides those of every document."""
         where, values = self.where(condition)
         own = f"{_FACETS} f JOIN documents d ON d.id = f.document WHERE {where}" if where else _FACETS
-        sql = f"{own} UNION SELECT casefold(m.key) FROM collections k, json_each(k.metadata) m"
-        return {key for (key,) in self.query(sql, values) if not key.startswith("@")}
+        seen = f"WHERE EXISTS (SELECT 1 FROM documents d WHERE d.collection = k.id AND {where})" if where else ""
+        sql = f"{own} UNION SELECT casefold(m.key) FROM collections k, json_each(k.metadata) m {seen}"
+        found = self.query(sql, [*values, *values] if where else values)
+        return {key for (key,) in found if not key.startswith("@")}
 
     def values_of(self, key: str, condition: Condition) -> list[str]:
         """The values of a field, most frequent first."""

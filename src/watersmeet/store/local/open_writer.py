@@ -15,6 +15,7 @@ from watersmeet.core.files import private
 from watersmeet.core.index import CURRENT_TIERS, NEXT_TIERS, TIERS_BEFORE_REBUILD, WAITING_RECORDS
 from watersmeet.core.locks import writable
 from watersmeet.core.text_fields import FORM
+from watersmeet.store.local import _audiences
 from watersmeet.store.local._checksums import damage
 from watersmeet.store.local._connect import FILE, RECREATE_HINT, sqlite_errors
 from watersmeet.store.local._counts import stores
@@ -29,6 +30,8 @@ from watersmeet.store.local.writer import LocalWriter, LocalWriterOptions
 
 STORES = ("text-", "vectors-")
 """Prefixes of the folders of the other stores."""
+RESCUED = "rescued"
+"""The collection of roots whose audience was lost with a damaged catalogue."""
 
 
 @contextmanager
@@ -172,6 +175,8 @@ def _open_catalogue(folder: str, lock: WriterLock, options: LocalWriterOptions, 
     writer = LocalWriter(folder, lock, options)
     writer.set_meta(facts)
     writer.remember(former_roots, id_beginnings)
+    for name in _audiences.audiences(facts):  # a restricted collection exists, even without documents
+        writer.collection(name)
     writer.covered = covered
     return writer
 
@@ -192,12 +197,27 @@ def _rescued(catalogue: Catalogue) -> tuple[dict[str, str], dict[str, tuple[str,
             id_beginnings |= catalogue.beginnings(root)
     with suppress(sqlite3.DatabaseError, ValueError):
         facts[WAITING_RECORDS] = json.dumps(sound_records(catalogue.db))
+    facts |= _rescued_audiences(catalogue, former_roots)
     with suppress(IndexDamaged):
         meta = catalogue.meta()
         facts |= {key: value for key, value in meta.items() if key in ("next_row", "text_folder")}
         with suppress(ValueError, TypeError):
             facts[TIERS_BEFORE_REBUILD] = json.dumps(_tier_names(meta))
     return facts, former_roots, id_beginnings
+
+
+def _rescued_audiences(catalogue: Catalogue, former_roots: Mapping[str, tuple[str, str]]) -> dict[str, str]:
+    """The audiences of a damaged catalogue. If they cannot be read, its documents are for nobody but the owner."""
+    try:
+        stored = _audiences.stored(catalogue.db)
+        audiences, former = _audiences.audiences(stored), _audiences.former(stored)
+        if audiences:
+            names = catalogue.collections()
+            present = {root.name: names[root.collection] for root in catalogue.roots()}
+            former |= {root: name for root, name in present.items() if name in audiences}
+    except (sqlite3.DatabaseError, ValueError, TypeError, AttributeError, KeyError):
+        audiences, former = {RESCUED: ("private",)}, {name: RESCUED for name, _ in former_roots.values()}
+    return {_audiences.AUDIENCES: json.dumps(audiences), _audiences.FORMER: json.dumps(former)} if audiences else {}
 
 
 def _retire(folder: str) -> None:

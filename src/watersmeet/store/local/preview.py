@@ -13,8 +13,8 @@ from dataclasses import replace
 from tempfile import TemporaryDirectory
 
 from watersmeet.core.errors import IndexMismatch, NoIndex
-from watersmeet.core.visibility import is_restricted
-from watersmeet.core.writing import Changes, FileState, Planned, Put, Root
+from watersmeet.core.visibility import Audience
+from watersmeet.core.writing import Changes, FileState, Planned, Put, Root, planned
 from watersmeet.store.local._connect import FILE, FORMAT, connect, sqlite_errors
 from watersmeet.store.local._paths import paths_of
 from watersmeet.store.local.catalogue import Catalogue
@@ -33,7 +33,9 @@ class Preview(Catalogue):
         self._facts: dict[str, str] = {}
         self._new_roots: list[Root] = []
         self._relocated: dict[int, str] = {}
+        self._moved: dict[int, int] = {}
         self._new_collections: dict[int, str] = {}
+        self._new_audiences: dict[int, Audience] = {}
         with ExitStack() as undo, sqlite_errors(folder):
             undo.callback(self.db.close)
             if self.db.execute("PRAGMA user_version").fetchone()[0] != FORMAT:
@@ -59,8 +61,21 @@ class Preview(Catalogue):
     def collections(self) -> dict[int, str]:
         return {**super().collections(), **self._new_collections}
 
+    def collection_audiences(self) -> dict[int, Audience]:
+        return {key: one for key, one in {**super().collection_audiences(), **self._new_audiences}.items() if one}
+
+    def set_audience(self, collection: int, audience: Audience) -> None:
+        self._new_audiences[collection] = audience
+
     def roots(self) -> list[Root]:
-        stored = [replace(root, path=self._relocated.get(root.id, root.path)) for root in roots_in(self.db, self.paths)]
+        stored = [
+            replace(
+                root,
+                path=self._relocated.get(root.id, root.path),
+                collection=self._moved.get(root.id, root.collection),
+            )
+            for root in roots_in(self.db, self.paths)
+        ]
         return [*stored, *self._new_roots]
 
     def add_root(self, path: str, name: str, collection: int, prefix: str, kind: str = "folder") -> Root:
@@ -72,7 +87,7 @@ class Preview(Catalogue):
         return 0
 
     def set_root_collection(self, root: int, collection: int) -> None:
-        pass
+        self._moved[root] = collection
 
     def files(self, root: int) -> dict[str, FileState]:
         return files_in(self.db, root)
@@ -82,10 +97,7 @@ class Preview(Catalogue):
 
     def commit(self, changes: Changes, last: bool = False) -> list[Put]:
         """Nothing is written; what would have been is added to `planned`."""
-        for put in changes.put:
-            action = "moved" if put.moved_from else "changed" if self.owner(put.document.id) else "added"
-            self.planned.append(Planned(action, put.document.id, is_restricted(put.document.fields)))
-        self.planned += [Planned("removed", document) for document in changes.removed]
+        self.planned += planned(self.stamped(changes.put), changes.removed, lambda name: self.owner(name) is not None)
         return []
 
     def renew(self) -> None:

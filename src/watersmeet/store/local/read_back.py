@@ -67,28 +67,21 @@ def _tags(catalogue: Catalogue, key: int) -> list[str]:
     return [tag for (tag,) in rows]
 
 
-def correct(
-    catalogue: Catalogue,
-    hashes: Mapping[Row, bytes],
-    meta: Mapping[str, str],
-    words: Mapping[Row, _private_words.Words],
-) -> None:
-    """Stores changed hashes of rows, the words of private rows, and `meta`, after the text store was rebuilt. Files of
+def correct(db: sqlite3.Connection, catalogue: Catalogue, hashes: Mapping[Row, bytes], meta: Mapping[str, str]) -> None:
+    """Stores changed hashes of rows, counts of private rows, and `meta`, after the text store was rebuilt. Files of
     rows with changed hashes are to be read again."""
     rows = json.dumps(list(hashes))
-    with catalogue.transaction() as db:
-        for row, hash in hashes.items():  # the checksum stays, so that damage is still found
-            (old,) = db.execute("SELECT hash FROM chunks WHERE row = ?", (row,)).fetchone()
-            db.execute("UPDATE chunks SET hash = ? WHERE row = ?", (hash + old[HASH:], row))
-        documents = "SELECT c.document FROM json_each(?) j JOIN chunks c ON c.row = j.value"
-        catalogue.read_again(db, f"id IN (SELECT file FROM documents WHERE id IN ({documents}))", [(rows,)])
-        db.execute(f"UPDATE documents SET hash = x'' WHERE id IN ({documents})", (rows,))
-        _private_words.put(db, words)
-        if words:
-            db.executemany("UPDATE unseen SET private = 1 WHERE row = ?", [(row,) for row in words])
-            recount(db)
-        db.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", meta.items())
-        seal_meta(db)
+    for row, hash in hashes.items():  # the checksum stays, so that damage is still found
+        (old,) = db.execute("SELECT hash FROM chunks WHERE row = ?", (row,)).fetchone()
+        db.execute("UPDATE chunks SET hash = ? WHERE row = ?", (hash + old[HASH:], row))
+    documents = "SELECT c.document FROM json_each(?) j JOIN chunks c ON c.row = j.value"
+    catalogue.read_again(db, f"id IN (SELECT file FROM documents WHERE id IN ({documents}))", [(rows,)])
+    db.execute(f"UPDATE documents SET hash = x'' WHERE id IN ({documents})", (rows,))
+    if _private_words.has_table(db):
+        db.execute("UPDATE unseen SET private = 1 WHERE row IN (SELECT row FROM withheld)")
+        recount(db)
+    db.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", meta.items())
+    seal_meta(db)
 
 
 def reread(catalogue: Catalogue) -> list[dict[str, Any]]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import sqlite3
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, suppress
 
@@ -19,7 +20,7 @@ from watersmeet.core.model import Row
 from watersmeet.core.ports import TextStore
 from watersmeet.core.text_fields import prepare
 from watersmeet.store.local._counts import shared
-from watersmeet.store.local._private_words import PUBLIC_TEXT, Words, analysed, private
+from watersmeet.store.local._private_words import PUBLIC_TEXT, analysed, create, has_table, private, put
 from watersmeet.store.local.catalogue import Catalogue
 from watersmeet.store.local.read_back import correct, read_back
 from watersmeet.store.local.records import LocalRecords
@@ -45,7 +46,21 @@ def rebuild(
 def rewrite(
     catalogue: Catalogue, open_text: OpenText, kind: str, meta: Mapping[str, str], renew: Callable[[], None]
 ) -> dict[str, str]:
-    """Writes the live rows to a text store of a new name, which is complete before the catalogue names it.
+    """Writes the live rows to a text store of a new name; returns changed entries of `meta`."""
+    with catalogue.transaction() as db:
+        return write_anew(db, catalogue, open_text, kind, meta, renew)
+
+
+def write_anew(
+    db: sqlite3.Connection,
+    catalogue: Catalogue,
+    open_text: OpenText,
+    kind: str,
+    meta: Mapping[str, str],
+    renew: Callable[[], None],
+) -> dict[str, str]:
+    """Writes the live rows to a text store of a new name, which is complete before the catalogue names it: at the end
+    of the open transaction.
 
     A catalogue of an older version does not preserve every word: such files are to be read again, and such entities are
     put again by the next writer. `renew` is called regularly, to show progress.
@@ -54,16 +69,15 @@ def rewrite(
     new_facts = {"text_folder": name, PUBLIC_TEXT: name}
     hashes: dict[Row, bytes] = {}
     changed_entities: set[str] = set()
-    words: dict[Row, Words] = {}
     folder = os.path.join(catalogue.folder, name)
     with closing(open_text(kind, folder)) as store, closing(store.writer()) as text:
-        text.add(_entries(catalogue, hashes, changed_entities, words, text.analyse, renew))
+        text.add(_entries(db, catalogue, hashes, changed_entities, text.analyse, renew))
         text.commit()
     if changed_entities:
         new_facts |= registered(catalogue, meta)
     with suppress(FileNotFoundError):  # running queries may still open it
         os.utime(os.path.join(catalogue.folder, meta["text_folder"]))
-    correct(catalogue, hashes, new_facts, words)
+    correct(db, catalogue, hashes, new_facts)
     return new_facts
 
 
@@ -90,16 +104,18 @@ def _lacks_rows(opened: TextStore, live: int) -> bool:
 
 
 def _entries(
+    db: sqlite3.Connection,
     catalogue: Catalogue,
     hashes: dict[Row, bytes],
     registered: set[str],
-    words: dict[Row, Words],
     analyse: Callable[[str, str], str],
     renew: Callable[[], None],
 ) -> Iterator[Entry]:
-    """All live public rows; the words of private ones go into `words`. Rows whose text differs from the stored hash go
-    into `hashes`, and their documents, if they are entities, into `registered`."""
-    withheld = private(catalogue.db)
+    """All live public rows; the words of private ones go into the catalogue. Rows whose text differs from the stored
+    hash go into `hashes`, and their documents, if they are entities, into `registered`."""
+    withheld = private(db)
+    if withheld and not has_table(db):
+        create(db)  # first: a table cannot be made while rows are read
     for number, (document, chunks) in enumerate(read_back(catalogue)):
         if number % DOCUMENTS_PER_RENEWAL == 0:
             renew()
@@ -109,7 +125,7 @@ def _entries(
                 hashes[stored.row] = prepared.hash
                 registered |= {document.id} if "record" in document.fields else set()
             if document.id in withheld:
-                words[stored.row] = analysed(prepared.fields, analyse)
+                put(db, {stored.row: analysed(prepared.fields, analyse)})
             else:
                 yield Entry(stored.row, prepared.fields)
 

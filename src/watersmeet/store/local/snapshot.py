@@ -16,7 +16,8 @@ from watersmeet.core.errors import IndexDamaged, NoIndex, WatersmeetError
 from watersmeet.core.index import CURRENT_TIERS, NEXT_TIERS, Tier, Unseen
 from watersmeet.core.model import ANY, ChunkId, Condition, Row
 from watersmeet.core.ports import Entities, Links, TextReader, TextStore, Words
-from watersmeet.core.visibility import AUDIENCE_GATE, PUBLIC
+from watersmeet.core.visibility import AUDIENCE_GATE, PUBLIC, Audience
+from watersmeet.store.local._audiences import audiences, former
 from watersmeet.store.local._connect import FILE, FORMAT, is_read_only, read_only_mode
 from watersmeet.store.local._counts import CHUNKS, UNSEEN
 from watersmeet.store.local._private_words import PUBLIC_TEXT
@@ -110,6 +111,14 @@ class LocalSnapshot(DocumentsView):
 
     def tiers(self) -> Mapping[str, Tier]:
         return self._tiers
+
+    def collection_audiences(self) -> Mapping[str, Audience]:
+        return audiences(self._facts)
+
+    def former_collections(self) -> Mapping[str, str]:
+        names = former(self._facts)
+        found = self.query("SELECT path, name FROM former_roots") if names else []
+        return {self.paths.on_disk(path): names[name] for path, name in found if name in names}
 
     @property
     def outdated(self) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sqlite3
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
@@ -18,15 +19,15 @@ from watersmeet.core.model import DocId, Row
 from watersmeet.core.names import entity_path, is_text, link_key, same_path
 from watersmeet.core.ports import TextStore
 from watersmeet.core.registry_records import RecordChange
-from watersmeet.core.visibility import is_restricted
+from watersmeet.core.visibility import Audience, is_restricted
 from watersmeet.core.writing import Changes, Put, Root, WriterOptions
-from watersmeet.store.local import _leases
-from watersmeet.store.local._counts import shared
+from watersmeet.store.local import _audiences, _leases
+from watersmeet.store.local._counts import recount, shared
 from watersmeet.store.local._private_words import PUBLIC_TEXT, analysed
 from watersmeet.store.local._records import stored
 from watersmeet.store.local._turns import WriterLock, root_lock
 from watersmeet.store.local.catalogue import Catalogue, Placed
-from watersmeet.store.local.rebuild_text import rewrite
+from watersmeet.store.local.rebuild_text import rewrite, write_anew
 from watersmeet.store.local.records import LocalRecords
 
 TURN_WAIT_SECONDS = 600.0
@@ -102,11 +103,38 @@ class LocalWriter(Catalogue):
         if not self.meta().get(PUBLIC_TEXT, "unknown"):
             self.rewrite()
 
+    # ------------------------------------------------------------ audiences
+
+    def set_audience(self, collection: int, audience: Audience) -> None:
+        name = self.collections()[collection]
+        with self.transaction() as db:
+            self._restamp(db, "collection = ?", (collection,), audience)
+            _audiences.store(db, name, audience)  # last: a collection without documents is deleted
+            self.start_afresh(db)
+
+    def set_root_collection(self, root: int, collection: int) -> None:
+        of_root = "file IN (SELECT id FROM files WHERE root = ?)"
+        audience = self.collection_audiences().get(collection, ())
+        with self.transaction() as db:
+            db.execute("UPDATE roots SET collection = ? WHERE id = ?", (collection, root))
+            db.execute(f"UPDATE documents SET collection = ? WHERE {of_root}", (collection, root))
+            self._restamp(db, of_root, (root,), audience)
+
+    def _restamp(self, db: sqlite3.Connection, which: str, values: Sequence[object], audience: Audience) -> None:
+        """Gives documents another audience. If words move between the text store and the catalogue, the text store is
+        written anew before the transaction ends: it never has a word of a private row, and never lacks a public one."""
+        if _audiences.restamp(db, which, values, audience):
+            self.close_text()
+            meta = self.meta()
+            write_anew(db, self, self.options.open_text, json.loads(meta["fingerprint"])["text"], meta, self.renew)
+            recount(db)
+
     # ------------------------------------------------------------ the commit point
 
     def commit(self, changes: Changes, last: bool = False) -> list[Put]:
         """Commits the text store first, the catalogue last. Words of private rows go into the catalogue only. A
         chunk with the same text as a live row of its document keeps that row."""
+        changes = replace(changes, put=self.stamped(changes.put))
         unchanged = [self._unchanged_rows(put, changes) for put in changes.put]
         new = sum(rows.count(None) for rows in unchanged)
         if not new:

@@ -11,10 +11,12 @@ from watersmeet.core.entities import CONTENT, TOOL
 from watersmeet.core.model import DocId, Row
 from watersmeet.core.names import entity_path, is_text, link_key, same_path
 from watersmeet.core.system import trimmed
-from watersmeet.core.writing import FileState, Lease, Root
+from watersmeet.core.writing import FileState, Lease, Put, Root
+from watersmeet.store.local._audiences import AUDIENCES, FORMER, audiences, former, stamped
 from watersmeet.store.postgres import leases
 
 if TYPE_CHECKING:
+    from watersmeet.core.visibility import Audience
     from watersmeet.store.postgres.generations import Generation
     from watersmeet.store.postgres.pool import Db
 
@@ -103,6 +105,20 @@ class Catalogue:
     def collections(self) -> dict[int, str]:
         return dict(self._read("SELECT id, name FROM collections"))
 
+    def collection_audiences(self) -> dict[int, Audience]:
+        named = audiences(self.meta())
+        return {number: named[name] for number, name in self.collections().items() if name in named}
+
+    def former_collections(self) -> dict[str, str]:
+        named = former(self.meta())
+        return {path: named[name] for path, (name, _) in self.former_roots().items() if name in named}
+
+    def stamped(self, puts: Sequence[Put]) -> list[Put]:
+        """Documents to put, with the audience that their collection has now."""
+        named = self.collection_audiences()
+        by_root = {root.id: root.collection for root in self.roots()} if named else {}
+        return stamped(puts, by_root, named) if named else list(puts)
+
     def roots(self) -> list[Root]:
         with self.generation.writing.errors():
             return roots_in(self.db)
@@ -132,6 +148,7 @@ class Catalogue:
     def add_root(self, path: str, name: str, collection: int, prefix: str, kind: str = "folder") -> Root:
         with self.transaction() as db:
             db.execute("DELETE FROM former_roots WHERE path = %s", [path])
+            write_former(db, {key: one for key, one in former(read_facts(db)).items() if key != name})
             ((identity,),) = db.execute(
                 "INSERT INTO roots (path, name, collection, prefix, kind) VALUES (%s, %s, %s, %s, %s) RETURNING id",
                 [path, name, collection, prefix, kind],
@@ -139,13 +156,14 @@ class Catalogue:
         return Root(int(identity), path, name, collection, prefix, kind)
 
     def drop_root(self, root: Root, beginnings: Collection[str]) -> None:
+        name = self.collections().get(root.collection, "")
         with self.transaction() as db:
             db.execute("DELETE FROM roots WHERE id = %s", [root.id])
-            db.execute(
-                "DELETE FROM collections k WHERE id = %s AND NOT EXISTS (SELECT 1 FROM roots WHERE collection = k.id)"
-                f" AND NOT EXISTS (SELECT 1 FROM documents d WHERE d.collection = k.name AND {_LIVE})",
-                [root.collection],
-            )
+            facts = read_facts(db)
+            if name in audiences(facts):
+                write_former(db, {**former(facts), root.name: name})
+            else:
+                drop_empty(db, name)
             db.execute(
                 "INSERT INTO former_roots VALUES (%s, %s, %s) ON CONFLICT (path) DO UPDATE SET name = excluded.name,"
                 " prefix = excluded.prefix",
@@ -154,8 +172,7 @@ class Catalogue:
             db.execute(
                 "INSERT INTO former_names SELECT unnest(%s::text[]) ON CONFLICT DO NOTHING", [sorted(beginnings)]
             )
-            for table in ("former_roots", "former_names"):
-                db.execute(f"DELETE FROM {table} WHERE NOT EXISTS (SELECT 1 FROM roots)")
+            start_afresh(db)
             self.next_commit(db)
 
     def relocate(self, moves: Sequence[tuple[Root, str]]) -> int:
@@ -255,6 +272,41 @@ def _relocate(db: Db, root: Root, path: str) -> int:
         " FROM files f WHERE f.id = d.file AND f.root = %s AND d.died IS NULL AND starts_with(d.path, %s)",
         [old, path, new, len(old) + 1, root.id, old],
     ).rowcount
+
+
+def read_facts(db: Db) -> dict[str, str]:
+    """The facts on audiences: read with every commit, so without all others."""
+    return dict(db.execute("SELECT key, value FROM facts WHERE key = ANY(%s)", [[AUDIENCES, FORMER]]).fetchall())
+
+
+def write_former(db: Db, named: Mapping[str, str]) -> None:
+    """Note the collection of each removed root, if not everyone may see it."""
+    write_facts(db, {FORMER: json.dumps(dict(named), sort_keys=True)})
+
+
+def write_audience(db: Db, collection: str, audience: Audience) -> None:
+    """Note the audience of a collection. One that everyone may see is not remembered for removed roots."""
+    facts = read_facts(db)
+    named = {name: one for name, one in {**audiences(facts), collection: audience}.items() if one}
+    write_facts(db, {AUDIENCES: json.dumps(named, sort_keys=True)})
+    if not audience:
+        write_former(db, {root: name for root, name in former(facts).items() if name != collection})
+        drop_empty(db, collection)
+
+
+def drop_empty(db: Db, collection: str) -> None:
+    """Delete a collection that has neither roots nor documents."""
+    db.execute(
+        "DELETE FROM collections k WHERE k.name = %s AND NOT EXISTS (SELECT 1 FROM roots WHERE collection = k.id)"
+        f" AND NOT EXISTS (SELECT 1 FROM documents d WHERE d.collection = k.name AND {_LIVE})",
+        [collection],
+    )
+
+
+def start_afresh(db: Db) -> None:
+    """Forget removed roots if there are no others, unless one has a collection that not everyone may see."""
+    for table in () if former(read_facts(db)) else ("former_roots", "former_names"):
+        db.execute(f"DELETE FROM {table} WHERE NOT EXISTS (SELECT 1 FROM roots)")
 
 
 def write_facts(db: Db, values: Mapping[str, str]) -> None:

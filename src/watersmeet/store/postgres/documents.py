@@ -188,7 +188,9 @@ class DocumentReads:
         where, values = self.where(condition)
         sql = f"SELECT DISTINCT f ->> 0 FROM documents d, jsonb_array_elements(d.facets) f WHERE {where}"
         own = {key for (key,) in self.ask(sql, values)}
-        theirs = {key.casefold() for metadata in self.collections.values() for key in metadata}
+        sql = f"SELECT DISTINCT d.collection FROM documents d WHERE {where}"
+        seen = self.collections if condition == ANY else [name for (name,) in self.ask(sql, values)]
+        theirs = {key.casefold() for name in seen for key in self.collections.get(name, ())}
         return {key for key in own | theirs if not key.startswith("@")}
 
     def values_of(self, key: str, condition: Condition) -> list[str]:

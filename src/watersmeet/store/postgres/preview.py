@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from watersmeet.core.visibility import is_restricted
-from watersmeet.core.writing import Changes, Planned, Put
+from watersmeet.core.visibility import Audience
+from watersmeet.core.writing import Changes, Planned, Put, Root, planned
 from watersmeet.store.postgres._schema import GENERATION, LASTING
 from watersmeet.store.postgres.catalogue import Catalogue
 from watersmeet.store.postgres.generations import Generation
@@ -28,6 +29,8 @@ class PostgresPreview(Catalogue):
         super().__init__(generation, db, place)
         self.planned: list[Planned] = []
         self._facts: dict[str, str] = {}
+        self._moved: dict[int, int] = {}
+        self._audiences: dict[int, Audience] = {}
         self.covered = [root.path for root in self.roots()]
 
     def next_commit(self, db: Db) -> int:
@@ -46,13 +49,19 @@ class PostgresPreview(Catalogue):
         return known[name] if name in known else super().collection(name)
 
     def set_root_collection(self, root: int, collection: int) -> None:
-        """The report does not show it."""
+        self._moved[root] = collection
+
+    def roots(self) -> list[Root]:
+        return [replace(root, collection=self._moved.get(root.id, root.collection)) for root in super().roots()]
+
+    def collection_audiences(self) -> dict[int, Audience]:
+        return {key: one for key, one in {**super().collection_audiences(), **self._audiences}.items() if one}
+
+    def set_audience(self, collection: int, audience: Audience) -> None:
+        self._audiences[collection] = audience
 
     def commit(self, changes: Changes, last: bool = False) -> list[Put]:
-        for put in changes.put:
-            action = "moved" if put.moved_from else "changed" if self.owner(put.document.id) else "added"
-            self.planned.append(Planned(action, put.document.id, is_restricted(put.document.fields)))
-        self.planned += [Planned("removed", document) for document in changes.removed]
+        self.planned += planned(self.stamped(changes.put), changes.removed, lambda name: self.owner(name) is not None)
         return []
 
     def renew(self) -> None:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING
 
-from watersmeet.core.errors import ConfigError, VersionConflict
+from watersmeet.core.errors import VersionConflict
 from watersmeet.core.names import is_text
-from watersmeet.core.registry_records import ChangedRecord, RecordChange, Stored
+from watersmeet.core.registry_records import RecordChange, Stored
+from watersmeet.store._staged_records import StagedRecords
 
 if TYPE_CHECKING:
     from watersmeet.store.postgres.pool import Db
@@ -17,39 +18,27 @@ if TYPE_CHECKING:
 _COLUMNS = "record::text, version, changed"
 
 
-class PostgresRecords:
-    """For the holder of the writer's lease. `stage` collects changes, to be committed with their documents."""
-
-    def __init__(self, db: Callable[[], Db], stage: Callable[[RecordChange], None]) -> None:
-        self._db, self._stage, self._last = db, stage, 0
+class PostgresRecords(StagedRecords):
+    def __init__(self, db: Db, stage: Callable[[RecordChange], None]) -> None:
+        super().__init__(stage)
+        self._db = db
 
     def get(self, path: str) -> Stored | None:
-        return stored(self._db(), path)
-
-    def put(self, record: Mapping[str, Any], version: int | None) -> int:
-        return self._change(record["path"], record, version)
-
-    def delete(self, path: str, version: int) -> None:
-        self._change(path, None, version)
-
-    def changed_since(self, cursor: str, limit: int = 1000) -> tuple[list[ChangedRecord], str]:
-        if cursor and not cursor.isdecimal():
-            raise ConfigError(f"{cursor!r} is not a cursor of this registry", "begin again without one")
-        sql = "SELECT path, record IS NULL, version FROM records WHERE version > %s ORDER BY version LIMIT %s"
-        found = self._db().execute(sql, [int(cursor or 0), limit]).fetchall()
-        changes = [ChangedRecord(path, deleted) for path, deleted, _ in found]
-        return changes, str(found[-1][2]) if found else cursor
+        return stored(self._db, path)
 
     def __iter__(self) -> Iterator[Stored]:
         sql = f'SELECT {_COLUMNS} FROM records WHERE record IS NOT NULL ORDER BY path COLLATE "C"'
-        return map(_read_back, self._db().execute(sql).fetchall())
+        return map(_read_back, self._db.execute(sql).fetchall())
 
-    def _change(self, path: str, record: Mapping[str, Any] | None, replaces: int | None) -> int:
-        db = self._db()
-        _check(db, path, replaces)
-        self._last = max(self._last, _last(db), time.time_ns() // 1_000_000 - 1) + 1
-        self._stage(RecordChange(path, record, replaces, self._last))
-        return self._last
+    def _after(self, version: int, limit: int) -> list[tuple[str, bool, int]]:
+        sql = "SELECT path, record IS NULL, version FROM records WHERE version > %s ORDER BY version LIMIT %s"
+        return self._db.execute(sql, [version, limit]).fetchall()
+
+    def _check(self, path: str, replaces: int | None) -> None:
+        _check(self._db, path, replaces)
+
+    def _last(self) -> int:
+        return _last(self._db)
 
 
 def stored(db: Db, path: str) -> Stored | None:

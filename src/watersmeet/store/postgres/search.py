@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 Hits = list[tuple[ChunkId, float]]
 FETCH, MAX_FETCHED = 4, 20_000
 """How many times more hits are fetched if too few are live and satisfy the condition, and how many at most."""
+MAX_EQUAL = 500
+"""Hits fetched at most to order equal scores; beyond, any of them may be left out."""
 MAX_SCORED = 400
 """Rows in one filter by row: with more, Qdrant gets slow."""
 RARE, MANY = 3, 32
@@ -55,7 +57,7 @@ class _Searched:
             ]
             found.sort(key=lambda hit: (-hit[1], hit[0]))
             complete = len(found) >= limit and offered[-1][1] < found[limit - 1][1]
-            if len(offered) < fetch or complete or fetch >= MAX_FETCHED:
+            if len(offered) < fetch or complete or fetch >= (MAX_EQUAL if len(found) >= limit else MAX_FETCHED):
                 return found[:limit], others
             fetch, also = min(MAX_FETCHED, fetch * FETCH), ()
 

@@ -11,6 +11,7 @@ from watersmeet.core.index import CURRENT_TIERS, IndexedRoot, Statistics, Tier, 
 from watersmeet.core.model import ANY, ChunkId, Condition, Row
 from watersmeet.core.visibility import AUDIENCE_GATE
 from watersmeet.core.writing import Root
+from watersmeet.store.local._audiences import audiences, former
 from watersmeet.store.postgres.documents import DocumentReads
 from watersmeet.store.postgres.entities import LiveEntities
 from watersmeet.store.postgres.graph import LiveLinks
@@ -18,6 +19,7 @@ from watersmeet.store.postgres.rows import LIVE, Rows
 from watersmeet.store.postgres.search import LiveVectors, LiveWords
 
 if TYPE_CHECKING:
+    from watersmeet.core.visibility import Audience
     from watersmeet.store.postgres.epochs import Epoch
     from watersmeet.store.postgres.generations import Generation
     from watersmeet.store.qdrant.points import Found
@@ -212,6 +214,14 @@ class PostgresSnapshot(DocumentReads):
             values,
         )
         return [IndexedRoot(Root(*root), collection, documents) for *root, collection, documents in found]
+
+    def collection_audiences(self) -> Mapping[str, Audience]:
+        return audiences(self._facts)
+
+    def former_collections(self) -> Mapping[str, str]:
+        named = former(self._facts)
+        found = self.ask("SELECT path, name FROM former_roots") if named else []
+        return {path: named[name] for path, name in found if name in named}
 
     def text_bytes(self, visible: Condition = ANY) -> int:
         return sum(one.bytes for one in self._counted(visible))

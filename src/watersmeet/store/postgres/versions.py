@@ -12,20 +12,21 @@ from typing import TYPE_CHECKING, Any
 from watersmeet.core.boosts import mentions
 from watersmeet.core.documents import Document
 from watersmeet.core.entities import KINDS, entity_of
-from watersmeet.core.facets import facets_of
+from watersmeet.core.facets import audience_labels, facets_of
 from watersmeet.core.model import DocId
 from watersmeet.core.names import ALIAS, CREATED, WORDS_ONLY, link_key, names_of
 from watersmeet.core.text_fields import description
 from watersmeet.core.tokens import words
-from watersmeet.core.visibility import AUDIENCE_GATE, is_restricted
+from watersmeet.core.visibility import AUDIENCE_GATE, is_restricted, restricted_to
 from watersmeet.core.writing import Put
 from watersmeet.store.local._text import plain
-from watersmeet.store.postgres.conditions import filters_of
+from watersmeet.store.postgres.conditions import GATED, filters_of
 from watersmeet.store.postgres.pool import copy
 from watersmeet.store.qdrant.bm25 import FIELDS, counted, weights
 from watersmeet.store.qdrant.points import FILTERS, MODIFIED, Point
 
 if TYPE_CHECKING:
+    from watersmeet.core.visibility import Audience
     from watersmeet.store.postgres.pool import Db
 
 _NUL = re.compile(r"(?<!\\)((?:\\\\)*)\\u0000")
@@ -259,6 +260,24 @@ def collected(version: DocumentVersion, collection: str) -> DocumentVersion:
     """The document in another collection."""
     kept = [one for one in version.filters if one != f"collection={version.collection.casefold()}"]
     return replace(version, collection=collection, filters=sorted([*kept, f"collection={collection.casefold()}"]))
+
+
+def restricted(version: DocumentVersion, audience: Audience) -> DocumentVersion:
+    """The document in a collection with this audience."""
+    fields = restricted_to(json.loads(version.fields), audience)
+    stated = [value for key, value in fields.items() if key.casefold() == AUDIENCE_GATE]
+    labels = sorted({plain(label) for value in stated for label in audience_labels(value)})
+    facets = [one for one in version.facets if one[0] != AUDIENCE_GATE] + [(AUDIENCE_GATE, label) for label in labels]
+    gate, listed = f"{GATED}{AUDIENCE_GATE}", f"{AUDIENCE_GATE}="
+    filters = [one for one in version.filters if one != gate and not one.startswith(listed)]
+    filters += [gate, *(f"{listed}{label}" for label in labels)] if labels else []
+    return replace(
+        version,
+        fields=as_json(fields),
+        facets=sorted(facets),
+        filters=sorted(filters),
+        labels=tuple(labels) if is_restricted(fields) else None,
+    )
 
 
 # ---------------------------------------------------------------- into the tables

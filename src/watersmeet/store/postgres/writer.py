@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from watersmeet.core.errors import IndexMismatch, LeaseLost, SourceProblem, WatersmeetError
@@ -13,7 +14,7 @@ from watersmeet.core.writing import Changes, Lease, Put, Root
 from watersmeet.store.local._leases import AGAIN, RESERVED_SECONDS
 from watersmeet.store.postgres import records
 from watersmeet.store.postgres.burial import bury_rows, remove_points
-from watersmeet.store.postgres.catalogue import Catalogue, write_facts
+from watersmeet.store.postgres.catalogue import Catalogue, start_afresh, write_audience, write_facts
 from watersmeet.store.postgres.changes import Commit, refused_of
 from watersmeet.store.postgres.epochs import COUNTED, averages, publish
 from watersmeet.store.postgres.leases import WRITER, without_fence
@@ -24,11 +25,13 @@ from watersmeet.store.postgres.versions import (
     add_chunks,
     collected,
     dated,
+    restricted,
     stored_versions,
     version_of,
 )
 
 if TYPE_CHECKING:
+    from watersmeet.core.visibility import Audience
     from watersmeet.store.postgres.generations import Generation
     from watersmeet.store.postgres.leases import Leases
     from watersmeet.store.postgres.pool import Db
@@ -59,6 +62,7 @@ class PostgresWriter(Catalogue):
     def commit(self, changes: Changes, last: bool = False) -> list[Put]:
         """All rows of a changed document are new; the vectors of a text that is the same come along."""
         with self.generation.writing.errors():
+            changes = replace(changes, put=self.stamped(changes.put))
             versions = self._versions(changes)
             first = self._points(versions)
             try:
@@ -66,7 +70,7 @@ class PostgresWriter(Catalogue):
             except BaseException:
                 self._give_back(first)
                 raise
-            if last:
+            if last and not self.building:
                 self.publish(self._epoch_share)
         return refused
 
@@ -149,7 +153,11 @@ class PostgresWriter(Catalogue):
         return [sum(lengths) / len(chosen) for lengths in zip(*(chunk.lengths for chunk in chosen), strict=True)]
 
     def _apply(
-        self, changes: Changes, versions: Sequence[tuple[DocumentVersion, Put | None]], first: int | None
+        self,
+        changes: Changes,
+        versions: Sequence[tuple[DocumentVersion, Put | None]],
+        first: int | None,
+        also: Callable[[Db], None] | None = None,
     ) -> list[Put]:
         with self.transaction() as db:
             records.apply(db, changes.records)
@@ -176,6 +184,8 @@ class PostgresWriter(Catalogue):
             for root, cursor in changes.cursors.items():
                 db.execute("UPDATE roots SET cursor = %s WHERE id = %s", [cursor, root])
             write_facts(db, changes.facts)
+            if also is not None:
+                also(db)
             self._settle(db, [one for one, _ in versions])
         self._bury_refused([one for one, put in versions if put is not None and put.document.id in refused])
         return rejected
@@ -193,7 +203,7 @@ class PostgresWriter(Catalogue):
         ((pinned, changed, counted),) = db.execute(f"SELECT averages, changed, ({COUNTED}) FROM head").fetchall()
         if not pinned and any(one.chunks for one in versions):
             db.execute("UPDATE head SET averages = %s", [self._pin(versions)])
-        if changed and changed >= GROWN * counted:
+        if changed and changed >= GROWN * counted and not self.building:
             publish(db)
 
     def publish(self, share: float) -> bool:
@@ -241,6 +251,8 @@ class PostgresWriter(Catalogue):
 
     def compact(self, grace: float, share: float) -> int:
         """Bury rows that died before the grace period, by PostgreSQL's clock, if they are at least this share."""
+        if self.building:  # its end weighs all words, and nothing in it is old
+            return 0
         if self.publish(self._epoch_share) and self._has_drifted():
             self.rewrite()
         ((dead, live),) = self.db.execute(
@@ -312,33 +324,50 @@ class PostgresWriter(Catalogue):
     # ------------------------------------------------------------ others
 
     def records(self, stage: Callable[[RecordChange], None] | None = None) -> PostgresRecords:
-        return PostgresRecords(lambda: self.db, stage or (lambda change: self._record(change)))
+        return PostgresRecords(self.db, stage or self._record)
 
     def _record(self, change: RecordChange) -> None:
         self.commit(Changes(records=[change]))
 
     def set_root_collection(self, root: int, collection: int) -> None:
-        """The documents of the root get new rows, for the collection is in their points."""
-        with self.transaction() as db:
-            db.execute("UPDATE roots SET collection = %s WHERE id = %s", [collection, root])
-        name = self.collections()[collection]
-        sql = (
-            "SELECT d.name FROM documents d JOIN files f ON f.id = d.file WHERE f.root = %s AND d.died IS NULL"
-            " ORDER BY 1"
-        )
+        """The documents of the root get new rows, for the collection and who may see it are in their points."""
+        name, audience = self.collections()[collection], self.collection_audiences().get(collection, ())
+        sql = "SELECT d.name FROM documents d JOIN files f ON f.id = d.file WHERE f.root = %s AND d.died IS NULL"
         names = [one for (one,) in self._read(sql, [root])]
-        for start in range(0, len(names), 500):
-            self._renew_documents(names[start : start + 500], lambda one: collected(one, name))
 
-    def _renew_documents(self, names: Collection[str], changed: Callable[[DocumentVersion], DocumentVersion]) -> None:
-        versions: list[tuple[DocumentVersion, Put | None]]
-        versions = [(changed(one), None) for one in stored_versions(self.db, names).values()]
-        first = self._points(versions)
-        try:
-            self._apply(Changes(), versions, first)
-        except BaseException:
-            self._give_back(first)
-            raise
+        def moved(db: Db) -> None:
+            db.execute("UPDATE roots SET collection = %s WHERE id = %s", [collection, root])
+
+        self._renew_documents(names, lambda one: restricted(collected(one, name), audience), moved)
+
+    def set_audience(self, collection: int, audience: Audience) -> None:
+        name = self.collections()[collection]
+        sql = "SELECT d.name FROM documents d WHERE d.collection = %s AND d.died IS NULL"
+        names = [one for (one,) in self._read(sql, [name])]
+
+        def noted(db: Db) -> None:
+            write_audience(db, name, audience)
+            start_afresh(db)
+
+        self._renew_documents(names, lambda one: restricted(one, audience), noted)
+
+    def _renew_documents(
+        self,
+        names: Collection[str],
+        changed: Callable[[DocumentVersion], DocumentVersion],
+        also: Callable[[Db], None],
+    ) -> None:
+        """Store these documents again, changed, in one commit with what else is to be noted."""
+        with self.generation.writing.errors():
+            versions: list[tuple[DocumentVersion, Put | None]]
+            versions = [(changed(one), None) for one in stored_versions(self.db, names).values()]
+            first = self._points(versions)
+            try:
+                self._apply(Changes(), versions, first, also)
+            except BaseException:
+                self._give_back(first)
+                raise
+            self.publish(self._epoch_share)
 
     def rewrite(self) -> None:
         """Weigh all words anew, with today's average lengths, in a collection beside the one that is searched."""

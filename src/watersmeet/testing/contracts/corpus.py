@@ -18,7 +18,7 @@ from watersmeet.core.index import ReadableIndex, Tier
 from watersmeet.core.model import ChunkId, Condition, DocId
 from watersmeet.core.place import NOWHERE, Place
 from watersmeet.core.text_fields import breadcrumb, prepare
-from watersmeet.core.visibility import AUDIENCE_GATE, EVERYONE, Viewer, audience_gates
+from watersmeet.core.visibility import AUDIENCE_GATE, EVERYONE, Audience, Viewer, audience_gates
 from watersmeet.embed.hashed import Hashed
 from watersmeet.engine.registry.documents import pages
 
@@ -56,6 +56,10 @@ class Filling(Protocol):
     def index(self) -> ReadableIndex: ...
     def collect(self, name: str, metadata: Mapping[str, str]) -> None:
         """Sets the metadata of a collection."""
+        ...
+
+    def restrict(self, name: str, audience: Audience) -> None:
+        """Sets who may see the documents of a collection, present and later ones (`Roots.set_audience`)."""
         ...
 
     def put(self, given: Sequence[Given]) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from watersmeet.core.errors import IndexBusy, NoIndex
 from watersmeet.core.index import Snapshot
-from watersmeet.core.model import ANY, DocId
+from watersmeet.core.model import ANY, Condition, DocId
 from watersmeet.core.ports import Term
 from watersmeet.core.visibility import EVERYONE, gates
 from watersmeet.testing.contracts._base import FilledContract
@@ -18,6 +18,7 @@ from watersmeet.testing.contracts.corpus import (
     EVERYONES,
     HARBOUR,
     MODEL,
+    OPS,
     STATIC,
     Filling,
     chunk_of,
@@ -46,6 +47,24 @@ def answers(snapshot: Snapshot) -> tuple[object, ...]:
         [passage.text for passage in snapshot.passages_of(DocId("a.md"))],
         snapshot.statistics().chunks,
         snapshot.newest(ANY, 10),
+    )
+
+
+def seen(snapshot: Snapshot, visible: Condition) -> tuple[object, ...]:
+    """What those learn who see a part of an index: results with scores, statistics, fields and values."""
+    words = snapshot.words(visible)
+    assert words is not None
+    terms = [Term("body", word) for word in ("auk", "tern", "gulls", "zeppelins")]
+    (nearest,) = snapshot.vectors(STATIC, visible).nearest([MODEL.embed_query("the auk dives")], visible, 10)
+    return (
+        [(chunk, pytest.approx(score)) for chunk, score in words.match(terms, visible, 10)],
+        (words.size, words.frequencies("body", ["auk", "zeppelins"])),
+        {chunk: pytest.approx(score) for chunk, score in nearest.items()},
+        snapshot.kinds(visible),
+        {name: count for name, count in snapshot.statistics(visible).collections.items() if count},
+        (snapshot.text_bytes(visible), snapshot.sample(100, visible), snapshot.coverage(STATIC, visible)),
+        snapshot.fields(visible),
+        (snapshot.values_of("project", visible), snapshot.tags(visible, ())),
     )
 
 
@@ -223,6 +242,69 @@ class IndexContract(FilledContract):
 
     def test_an_undamaged_index_passes_its_checks(self, small: Filling) -> None:
         assert [check for check in small.index.check() if not check.ok] == []
+
+    # ------------------------------------------------------------ audiences of collections
+
+    @pytest.mark.parametrize("restricted_first", [True, False], ids=["before it is filled", "afterwards"])
+    def test_a_restricted_collection_answers_others_as_if_it_were_not_there(
+        self, filling: Filling, restricted_first: bool
+    ) -> None:
+        rest = [OLD, OTHER, page("c.md", ((), "An auk and a tern."), fields={"level": 3})]
+        filling.put(rest)
+        filling.embed(STATIC, vectors(rest))
+        with filling.index.snapshot() as snapshot:
+            assert snapshot.collection_audiences() == {}
+            before = seen(snapshot, EVERYONES)
+        secret = [
+            page("secret.md", ((), "The auk dives. " * 9), (("Z",), "Zeppelins."), collection="team", tags=("hush",)),
+            page("both.md", ((), "Auks of Ada."), collection="team", fields={"@audience": ["user:ada"]}),
+        ]
+        filling.collect("team", {"project": "titan"})
+        if restricted_first:
+            filling.restrict("team", ("group:ops", "owner:ada"))
+        filling.put(secret)
+        filling.embed(STATIC, vectors(secret))
+        if not restricted_first:
+            filling.restrict("team", ("group:ops", "owner:ada"))
+        with filling.index.snapshot() as snapshot:
+            assert snapshot.collection_audiences() == {"team": ("group:ops", "owner:ada")}
+            assert seen(snapshot, EVERYONES) == before
+            names = {viewer: {r.document for r in snapshot.records(visible_to(viewer))} for viewer in (ADA, OPS)}
+            assert names[ADA] - names[OPS] == {"both.md"}  # what a document says narrows the audience
+            assert "secret.md" in names[OPS]
+            words = snapshot.words(visible_to(OPS))
+            assert words is not None
+            assert [chunk for chunk, _ in words.match([Term("body", "zeppelins")], visible_to(OPS), 10)]
+            assert snapshot.coverage(STATIC) == 1.0
+            assert snapshot.fields() >= {"project"}
+
+    def test_an_audience_can_be_changed(self, filling: Filling) -> None:
+        given = [page("a.md", ((), "An auk."), collection="team"), page("b.md", ((), "A tern."))]
+        own = page("c.md", ((), "An auk of Ada."), collection="team", fields={"@audience": ["user:ada"]})
+        filling.put([*given, own])
+        filling.embed(STATIC, vectors([*given, own]))
+        who = {"everyone": EVERYONES, "ada": visible_to(ADA), "ops": visible_to(OPS)}
+        found = {}
+        for audience in (("private",), ("group:ops",), ("owner:Ada",), (), ("owner:ada",), ()):
+            filling.restrict("team", audience)
+            with filling.index.snapshot() as snapshot:
+                assert snapshot.collection_audiences() == ({"team": audience} if audience else {})
+                for name, visible in who.items():
+                    words = snapshot.words(visible)
+                    assert words is not None
+                    hits = {chunk for chunk, _ in words.match([Term("body", "auk")], visible, 10)}
+                    documents = {*snapshot.documents_of(hits).values()}
+                    assert documents == {r.document for r in snapshot.records(visible)} - {"b.md"}
+                    found[audience, name] = len(documents)
+                assert snapshot.coverage(STATIC) == snapshot.coverage(STATIC, EVERYONES) == 1.0
+                assert [check for check in filling.index.check() if not check.ok] == []
+        assert {key: count for key, count in found.items() if count} == {
+            (("group:ops",), "ops"): 1,
+            (("owner:ada",), "ada"): 2,
+            ((), "everyone"): 1,
+            ((), "ops"): 1,
+            ((), "ada"): 2,
+        }
 
     # ------------------------------------------------------------ state
 
