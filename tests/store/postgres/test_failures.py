@@ -14,6 +14,7 @@ import pytest
 from cluster_indexes import cluster_environment, cluster_index, points_of
 from clusters import NOT_RUN, Qdrant, missing, restart_postgres, running
 from engine_filling import EngineFilling
+from serving import served
 from watersmeet import Engine
 from watersmeet.core.errors import DatabaseDown, DatabaseProblem, WatersmeetError
 from watersmeet.core.index import Check
@@ -150,3 +151,22 @@ def test_keys_are_sent_and_never_shown(tmp_path_factory: pytest.TempPathFactory)
             nodes.close()
     finally:
         qdrant.stop()
+
+
+def test_a_server_is_not_ready_without_qdrant_and_ready_again_with_it(filling: EngineFilling) -> None:
+    qdrant = running().qdrant
+    settings = load(environ={"WATERSMEET__INDEX__VECTORS": "false"})
+    with Engine(filling.index, settings) as engine, served(engine) as site:
+        assert site.ask("/ready").status == 200
+        qdrant.kill()
+        try:
+            down = site.ask("/ready")
+            assert down.status == 503
+            assert [one["name"] for one in down.json()["checks"] if not one["ok"]] == ["Qdrant"]
+            assert site.ask("/health").status == 200
+        finally:
+            qdrant.start()
+        end = time.monotonic() + 60
+        while site.ask("/ready").status != 200:
+            assert time.monotonic() < end
+            time.sleep(0.2)
