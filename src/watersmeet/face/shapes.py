@@ -150,6 +150,7 @@ class Status(BaseModel):
     kinds: dict[str, int]  # documents of each kind
     signals: dict[str, dict[str, Any]]  # share of the chunks that each signal covers
     sources: list[SourceStatus] = Field([], description="the folders and addresses that it covers")
+    bytes_per_chunk: dict[str, float] = Field({}, description="size on disk of each part; empty if it is not known")
     indexing: Indexing | None = None
 
 
@@ -175,7 +176,21 @@ class Quality(BaseModel):
 
 
 class Health(BaseModel):
-    status: str  # ok, starting or busy
+    status: str  # ok, starting, busy or not ready
+
+
+class ReadyPart(BaseModel):
+    name: str
+    ok: bool
+    required: bool
+    detail: str = ""
+    hint: str = ""
+
+
+class Ready(BaseModel):
+    ready: bool
+    state: str  # ready, degraded; with status 503: starting, busy, not ready
+    checks: list[ReadyPart]
 
 
 class Answered(BaseModel):

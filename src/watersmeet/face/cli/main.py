@@ -43,7 +43,12 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
         "clear": ("clear", "Delete the index, caches and settings of this user."),
         "watch": ("watch", "Keep the index up to date while files change."),
         "relocate": ("relocate", "Record that an indexed folder has moved."),
+        "work": ("work", "Take jobs of an index on servers: read roots, make vectors, tidy up."),
         "export": ("export", "Write a folder that serves the index alone, elsewhere."),
+        "push": ("push", "Move the index to PostgreSQL and Qdrant."),
+        "rollback": ("rollback", "Take back the index that there was before sync --recreate."),
+        "backup": ("backup", "Write the whole index into one file, while it is used."),
+        "restore": ("backup", "Make an index from a backup."),
         "doctor": ("status", "Check the index for problems."),
     },
     "Registry": {
@@ -178,7 +183,11 @@ def cli() -> None:
 
 
 def tune_interpreter() -> None:
-    """Interpreter settings for a process of our own; a program that embeds the engine chooses its own."""
+    """Settings for a process of our own; a program that embeds the engine chooses its own.
+
+    numpy's BLAS starts a thread for each core when it is imported, and these spin for longer than the import takes.
+    """
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     gc.set_threshold(GC_THRESHOLD)
     sys.setswitchinterval(SWITCH_SECONDS)
 
