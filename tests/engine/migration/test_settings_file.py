@@ -16,6 +16,7 @@ from watersmeet.core.errors import ConfigError
 from watersmeet.engine.migration import docmancer, gateway, indexfoundry, ragdocs
 from watersmeet.engine.migration.conversion import Conversion
 from watersmeet.engine.migration.settings_file import read_settings, to_toml
+from watersmeet.engine.settings.effective import visible
 from watersmeet.engine.settings.file import parse
 from watersmeet.engine.settings.settings import leaves, load
 
@@ -122,6 +123,11 @@ surprise: [{token: s3cret, weight: .inf}]
     said = [[key.shown, key.note] for one in (made, gateway_made) for key in one.keys]
     assert "s3cret" not in json.dumps([said, gateway_made.commands], allow_nan=False)
     assert "s3cret" not in to_toml(made, "docmancer.yaml") + to_toml(gateway_made, ".env")
+
+
+def test_a_password_in_an_address_is_not_shown() -> None:
+    url = "https://ann:s3cret@models.example.org/v1"
+    assert visible("embed.openai.base_url", url) == "https://***@models.example.org/v1"
 
 
 def test_a_number_that_no_settings_file_can_have_is_named(tmp_path: Path) -> None:
