@@ -175,8 +175,12 @@ class Registry:
         seconds: float = math.inf,
         keep: bool = True,
     ) -> Registered:
+        from watersmeet.engine.registry.types import admitted, declared_types
+
         start = time.perf_counter()
         report = Registered()
+        types = declared_types(self.engine.settings)
+        found = [admitted(item, self.engine.settings, types) for item in found]
         readable = [item for item in found if not isinstance(item, Refused)]
         named = [item[1].path if isinstance(item, tuple) else item.path for item in readable]
         with self._audited("register", named) as result, self._shared() as shared:

@@ -7,7 +7,6 @@ from typing import Any
 
 import click
 
-from watersmeet.core.entities import KINDS, TOOL
 from watersmeet.core.visibility import STATUSES
 from watersmeet.engine.engine import Engine
 from watersmeet.engine.index.location import index_to_make
@@ -24,7 +23,7 @@ MAX_LISTED = 10
     " | watersmeet register tools.json --server /context7 | curl -s URL | watersmeet register -",
 )
 @click.argument("place", metavar="FILE|FOLDER|-", type=click.Path(allow_dash=True))
-@click.option("--kind", type=click.Choice((*KINDS, TOOL)), help="The kind of records that do not name one.")
+@click.option("--kind", metavar="TYPE", help="The type of records that do not name one.")
 @click.option("--server", default="", metavar="PATH", help="The server that a list of tools belongs to.")
 @click.option("--no-vectors", is_flag=True, help="Make no vectors; a later register or sync adds them.")
 @click.option(

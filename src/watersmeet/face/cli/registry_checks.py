@@ -7,7 +7,6 @@ from typing import Any
 
 import click
 
-from watersmeet.core.entities import KINDS
 from watersmeet.core.errors import ConfigError
 from watersmeet.engine.engine import Engine
 from watersmeet.engine.index.location import find_index
@@ -20,7 +19,7 @@ MAX_LISTED = 20
 
 @click.command("check-duplicates", epilog="Example: watersmeet check-duplicates new-servers.json")
 @click.argument("place", metavar="FILE|FOLDER|-", type=click.Path(allow_dash=True))
-@click.option("--kind", type=click.Choice(KINDS), help="The kind of records that do not name one.")
+@click.option("--kind", metavar="TYPE", help="The type of records that do not name one.")
 @click.option(
     "--min-score",
     default=MIN_ALIKE,

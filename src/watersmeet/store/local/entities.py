@@ -8,7 +8,7 @@ from threading import Lock
 from typing import Any
 
 from watersmeet.core.boosts import boost, singular
-from watersmeet.core.entities import KINDS, TOOL, Entity, entity_of
+from watersmeet.core.entities import TOOL, Entity, entity_kinds, entity_of
 from watersmeet.core.model import ANY, ChunkId, Condition, DocId
 from watersmeet.core.ports import DocumentHead, Mention
 from watersmeet.store.local._checksums import fields_are_sound
@@ -54,7 +54,7 @@ class LiveEntities:
 
     def mentioning(self, words: Sequence[str], condition: Condition, limit: int) -> list[Mention]:
         """Mentions in ranking order. They are ranked before filtering, so that only as many as needed are looked up."""
-        mentions, order = self._mentions_of(words, kinds_of(condition))
+        mentions, order = self._mentions_of(words, self._kinds_of(condition))
         found: list[Mention] = []
         start, size = 0, 2 * limit
         while start < len(order) and len(found) < limit:
@@ -75,7 +75,7 @@ class LiveEntities:
         return kinds
 
     def mentions(self, words: Sequence[str], ids: Collection[ChunkId]) -> list[Mention]:
-        mentions, _ = self._mentions_of(words, KINDS)
+        mentions, _ = self._mentions_of(words, entity_kinds(self.kinds()))
         if not mentions:
             return []
         rows = self._snapshot.query(
@@ -188,6 +188,14 @@ class LiveEntities:
                 self._query_cache[singulars, *kinds] = result
         return result
 
+    def _kinds_of(self, condition: Condition) -> tuple[str, ...]:
+        """The entity kinds that a condition allows."""
+        kinds = entity_kinds(self.kinds())
+        for key, wanted in (*condition.fields.items(), *condition.also):
+            if key == "kind":
+                kinds = tuple(kind for kind in kinds if kind in wanted)
+        return kinds
+
     def _postings(self, word: str, kind: str) -> list[tuple[int, int]]:
         found = self._postings_cache.get((word, kind))
         if found is None:
@@ -200,12 +208,3 @@ class LiveEntities:
                     self._postings_cache = {}
                 self._postings_cache[word, kind] = found
         return found
-
-
-def kinds_of(condition: Condition) -> tuple[str, ...]:
-    """The entity kinds that a condition allows."""
-    kinds: tuple[str, ...] = KINDS
-    for key, wanted in (*condition.fields.items(), *condition.also):
-        if key == "kind":
-            kinds = tuple(kind for kind in kinds if kind in wanted)
-    return kinds
