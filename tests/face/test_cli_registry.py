@@ -110,7 +110,7 @@ def test_from_standard_input(place: Path) -> None:
         (("enable", "/context7#query-docs"), 2, "nothing is registered as", ""),
         (("remove", "/context7#query-docs"), 2, "is a tool of a registered server", "register"),
         (("register", "missing.json"), 2, "missing.json does not exist", "spelling"),
-        (("register", "records.json", "--kind", "robot"), 2, "robot", "--help"),
+        (("register", "records.json", "--kind", "robot"), 2, "no entity type called 'robot'", "a2a_agent"),
     ],
 )
 def test_what_goes_wrong(run: Run, place: Path, arguments: tuple[str, ...], code: int, said: str, hint: str) -> None:

@@ -77,6 +77,6 @@ def _fields(value: Any, where: str) -> dict[str, str]:
 def undeclared(name: str, known: Iterable[str]) -> str:
     """Why a record of a type that is not declared is refused, and what to do."""
     if not is_type_name(name):
-        return f"unknown kind {name!r}; {nearest(name, (*BUILT_IN, *known))}"
+        return f"unknown kind {name[:MAX_NAME_CHARS]!r}; {nearest(name, (*BUILT_IN, *known))}"
     likely = f" ({nearest(name, (*BUILT_IN, *known))})"
     return f"unknown kind {name!r}{likely}; types of your own are declared in watersmeet.toml: [registry.types.{name}]"

@@ -85,6 +85,9 @@ class Registry:
         seconds: float = math.inf,
     ) -> Registered:
         """Register entities. One at the same path is replaced, including its status and enabled."""
+        from watersmeet.engine.registry.types import check_types, known_types
+
+        check_types([entity.kind for entity in entities], known_types(self.engine.settings, ()))
         found = [(entity.path, entity) for entity in entities]
         return self._register(found, deepen, progress or (lambda _: None), seconds=seconds, keep=False)
 

@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING
 from watersmeet.core.entities import BUILT_IN, Refused, entity_kinds, is_type_name, type_of
 from watersmeet.core.entity_types import EntityType, declared, undeclared
 from watersmeet.core.errors import ConfigError, nearest
+from watersmeet.engine.registry.shared_records import NOT_SHARED
 from watersmeet.engine.settings.settings import LOCAL_RECORDS, Settings
 
 if TYPE_CHECKING:
     from watersmeet.engine.registry.record_files import Item
-
-_NOT_SHARED = "entities of declared types cannot be in MongoDB: gateway registries have no collection for them"
 
 
 def declared_types(settings: Settings) -> dict[str, EntityType]:
@@ -47,7 +46,7 @@ def admitted(item: Item, settings: Settings, types: Mapping[str, EntityType]) ->
         return item
     where, entity = item
     if settings.section("registry").records != LOCAL_RECORDS:
-        return Refused(where, f'{_NOT_SHARED}; set registry.records = "{LOCAL_RECORDS}" for an index of its own')
+        return Refused(where, f'{NOT_SHARED}; set registry.records = "{LOCAL_RECORDS}" for an index of its own')
     if entity.kind not in types:
         return Refused(where, undeclared(entity.kind, types))
     return where, entity if entity.fields else replace(entity, fields=types[entity.kind].fields)
