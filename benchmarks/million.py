@@ -1,10 +1,12 @@
-"""A million chunks of made-up text, words and static vectors: what a query costs warm, after a commit, and filtered.
+"""A million chunks of made-up text: what a query costs warm, after a commit, and filtered.
 
-    python benchmarks/million.py make FOLDER      records and index, about half an hour of CPU
+    python benchmarks/million.py make FOLDER      records, words and static vectors, about half an hour of CPU
+    python benchmarks/_synthetic.py FOLDER/index REAL     dense vectors, mixed from those of the index REAL
     python benchmarks/million.py measure FOLDER   adds a result to benchmarks/results
 
-CPU milliseconds of one process, medians. *After a commit*: another process has added a document in between, and the
-same engine is asked its next question. *Half*: a filter that every second record passes.
+CPU milliseconds of one process under an RLIMIT_DATA of 8 GB, medians. *After a commit*: another process has changed a
+document in between, and the same engine is asked its next question. *Half*: a filter that every second record passes.
+Tiers whose vectors are not nearly complete are switched off.
 """
 
 from __future__ import annotations
@@ -28,6 +30,9 @@ from watersmeet.engine.settings.settings import load
 
 RECORDS, WORDS, LENGTH = 1_000_000, 40_000, 40
 ENVIRON = {"WATERSMEET__INDEX__DENSE": "", "WATERSMEET__INDEX__SPARSE": ""}
+NEARLY = 0.95
+"""Tiers with a smaller share of the chunks are not measured."""
+MEMORY = 8 << 30
 QUERIES, COMMITS = 40, 8
 FILTERS: dict[str, dict[str, Any]] = {
     "none": {},
@@ -38,6 +43,7 @@ FILTERS: dict[str, dict[str, Any]] = {
     "one in a hundred (tag)": {"filters": {"tag": "hundredth"}},
     "one in ten thousand (tag)": {"filters": {"tag": "rare"}},
     "a folder of a thousandth (path)": {"filters": {"path": "f7/**"}},
+    "one in a thousand (path without a beginning)": {"filters": {"path": "*777"}},
 }
 
 
@@ -71,8 +77,14 @@ def _record(number: int, words_of_text: Any) -> dict[str, Any]:
     }
 
 
-def engine(folder: Path) -> Engine:
-    return Engine(folder / "index", load(start=str(folder), environ=ENVIRON))
+def engine(folder: Path, environ: dict[str, str] | None = None) -> Engine:
+    return Engine(folder / "index", load(start=str(folder), environ=ENVIRON if environ is None else environ))
+
+
+def complete_tiers(folder: Path) -> list[str]:
+    with engine(folder) as made:
+        signals = made.status()["signals"]
+    return [name for name in ("static", "dense") if signals.get(name, {}).get("coverage", 0.0) >= NEARLY]
 
 
 def questions(many: int) -> list[str]:
@@ -96,15 +108,18 @@ folder = Path(sys.argv[1])
 (folder / "more").mkdir(exist_ok=True)
 text = f"# New {{sys.argv[2]}}\\n\\nsomething quite new {{sys.argv[2]}}\\n"
 (folder / "more" / f"{{sys.argv[2]}}.md").write_text(text)
-engine(folder).sync([folder / "more"])
+engine(folder, {{"WATERSMEET__INDEX__VECTORS": "false"}}).sync([folder / "more"])
 """
 
 
 def measure(folder: Path) -> dict[str, Any]:
-    found: dict[str, Any] = {"chunks": 0, "cpu_ms": {}, "after_commit": {}}
-    with engine(folder) as made:
+    resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, MEMORY))
+    tiers = complete_tiers(folder)
+    off = {f"WATERSMEET__INDEX__{name.upper()}": "" for name in ("static", "dense", "sparse") if name not in tiers}
+    found: dict[str, Any] = {"chunks": 0, "tiers": tiers, "cpu_ms": {}, "after_commit": {}}
+    with engine(folder, off) as made:
         found["chunks"] = made.status()["chunks"]
-        for mode in ("lexical", "static", "hybrid"):
+        for mode in ("lexical", *tiers, "hybrid"):
             for query in questions(5):
                 made.search(query, mode=mode)
             found["cpu_ms"][mode] = {
@@ -116,8 +131,14 @@ def measure(folder: Path) -> dict[str, Any]:
                 _commit(folder, f"{mode}{number}-{time.time_ns()}")
                 first.append(_median(made, [query], mode, {}))
             found["after_commit"][mode] = {"median": round(statistics.median(first), 2), "all": first}
+    found["private_mb"] = memory_mb("RssAnon")
     found["resident_mb"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
     return found
+
+
+def memory_mb(kind: str) -> int:
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) // 1024 for line in lines if line.startswith(kind))
 
 
 def _median(made: Engine, queries_asked: Sequence[str], mode: str, how: dict[str, Any]) -> float:

@@ -11,7 +11,7 @@ import _reference_python
 import _reference_rest
 import click
 
-from watersmeet.engine.components import KINDS, default, find, names, options
+from watersmeet.engine.components import configured, default, find, names, options
 from watersmeet.engine.settings.settings import SECTIONS, recipes
 from watersmeet.face.cli import main as cli
 
@@ -82,12 +82,9 @@ def settings() -> str:
     ]
     for name, cls in SECTIONS.items():
         lines += [f"## [{name}]", "", str(cls.__doc__).splitlines()[0], "", *_table(cls, name), ""]
-    for kind in KINDS:
-        for name in names(kind):
-            cls = find(kind, name)
-            if options(cls):
-                lines += [f"## [{kind}.{name}]", "", (cls.__doc__ or "").splitlines()[0], ""]
-                lines += [*_table(cls, f"{kind}.{name}"), ""]
+    for table, cls in configured().items():
+        if options(cls):
+            lines += [f"## [{table}]", "", (cls.__doc__ or "").splitlines()[0], "", *_table(cls, table), ""]
     rows = [f"| `{name}` | {' '.join(f'`{form}`' for form in find('parse', name).reads)} |" for name in names("parse")]
     lines += ["## What parsers read", "", "| parser | media types and endings |", "|---|---|", *rows]
     return "\n".join(lines).rstrip() + "\n"

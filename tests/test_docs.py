@@ -11,7 +11,7 @@ from pathlib import Path
 import click
 import pytest
 
-from watersmeet.engine.components import KINDS, find, names, options
+from watersmeet.engine.components import configured, options
 from watersmeet.engine.settings.settings import SECTIONS
 from watersmeet.face.cli.main import ALIASES, COMMANDS
 
@@ -74,7 +74,7 @@ def test_every_command_and_flag_is_documented(name: str, command: click.Command)
 
 def test_every_setting_is_documented() -> None:
     text = page("docs/reference/settings.md")
-    tables = dict(SECTIONS) | {f"{kind}.{name}": find(kind, name) for kind in KINDS for name in names(kind)}
+    tables = dict(SECTIONS) | configured()
     for where, cls in tables.items():
         if not options(cls):
             continue

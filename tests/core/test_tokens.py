@@ -164,9 +164,17 @@ def test_no_plain_letter_or_digit_is_lost(text: str) -> None:
 @given(ANY_TEXT)
 def test_the_same_text_gives_the_same_tokens(text: str) -> None:
     first = both(text)
-    tokens._parts_cache.clear()
+    tokens._pieces.clear()
     assert both(text) == first
     assert (words(text), forms(text)) == first
+
+
+@given(ANY_TEXT)
+def test_a_text_has_the_tokens_of_its_surfaces(text: str) -> None:
+    """They are read between white space, which no token reaches across."""
+    found = surfaces(text)
+    assert words(text) == [word for surface in found for word in tokens.words_of(surface)]
+    assert forms(text) == [*dict.fromkeys(form for surface in found for form in tokens.forms_of(surface))]
 
 
 @pytest.mark.slow
@@ -183,10 +191,10 @@ def test_a_long_run_of_anything_takes_linear_time(unit: str) -> None:
 
 
 def test_a_long_token_is_not_remembered() -> None:
-    tokens._parts_cache.clear()
+    tokens._pieces.clear()
     both("a-" * 10_000 + "a short-one")
-    assert all(len(surface) <= MAX_WORD_LENGTH for surface in tokens._parts_cache)
-    assert "short-one" in tokens._parts_cache
+    assert all(len(piece) <= MAX_WORD_LENGTH for piece in tokens._pieces)
+    assert "short-one" in tokens._pieces
 
 
 def test_surfaces_are_as_written() -> None:

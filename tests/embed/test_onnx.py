@@ -9,9 +9,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.embed.conftest import block, number
 
 from watersmeet.core.errors import ModelMissing, ModelProblem
 from watersmeet.embed import _encoder
+from watersmeet.embed._mapped_graph import mapped_graph
 from watersmeet.embed.onnx import Onnx
 
 GRANITE = Path(__file__).parents[2] / "models" / "granite-30m" / "src" / "watersmeet_granite_30m"
@@ -254,3 +258,40 @@ def test_the_shipped_model_knows_that_to_log_on_is_to_sign_in() -> None:
     assert np.linalg.norm(vectors, axis=1) == pytest.approx([1, 1, 1, 0], abs=1e-5)
     assert all(np.array_equal(vectors[n], embedder.embed_query(text)) for n, text in enumerate(texts))
     assert np.array_equal(embedder.embed_query("word " * 600), embedder.embed_query("word " * 900))
+
+
+@pytest.mark.model
+def test_mapped_weights_give_the_same_vector() -> None:
+    graph = mapped_graph(GRANITE / "model.onnx")
+    assert graph is not None
+    assert len(graph) < 0.01 * (GRANITE / "model.onnx").stat().st_size
+    plain, mapped = (
+        _encoder.session_of(one) for one in ((GRANITE / "model.onnx").read_bytes(), GRANITE / "model.onnx")
+    )
+    feed = {name: np.array([[0, 9178, 109, 38, 2]]) for name in ("input_ids", "attention_mask")}
+    feed["attention_mask"] = np.ones_like(feed["input_ids"])
+    assert np.array_equal(plain.run(None, feed)[0], mapped.run(None, feed)[0])
+
+
+@given(st.binary(max_size=60), st.integers(0, 3000), st.integers(0, 3000))
+def test_a_damaged_graph_is_not_mapped_beyond_its_end(
+    tmp_path_factory: pytest.TempPathFactory, noise: bytes, cut: int, at: int
+) -> None:
+    tensor = block(8, "w") + number(2, 1) + block(9, bytes(2000))
+    whole = block(7, block(5, tensor) + block(2, "graph"))
+    path = tmp_path_factory.getbasetemp() / "damaged.onnx"
+    path.write_bytes((whole[:at] + noise + whole[at + len(noise) :])[: len(whole) - cut])
+    mapped_graph(path)  # raises nothing, and ends
+
+
+def test_where_a_weight_is_in_its_file(tmp_path: Path) -> None:
+    weights = np.random.default_rng(1).bytes(5000)
+    tensor = block(8, "w") + number(2, 1) + block(9, weights) + number(14, 0)
+    path = tmp_path / "one.onnx"
+    path.write_bytes(number(1, 8) + block(7, block(5, tensor) + block(2, "graph")))
+    graph = mapped_graph(path)
+    assert graph is not None
+    offset = int(graph.split(b"offset\x12\x02")[1][:2])
+    assert path.read_bytes()[offset : offset + 5000] == weights
+    assert b"one.onnx" in graph
+    assert weights[:50] not in graph

@@ -276,6 +276,9 @@ def test_status(ask: Ask, run: Run, synced: Path) -> None:
     shape = {"documents": int, "chunks": int, "kinds": dict, "signals": dict, "fingerprint": dict, "size_bytes": int}
     has_shape(status, shape, exactly=False)
     assert status["calibration"]["collections"] == {}
+    each = status["bytes_per_chunk"]
+    assert {"catalogue", "words"} <= each.keys()
+    assert sum(each.values()) * status["chunks"] == pytest.approx(status["size_bytes"], rel=0.01)
     assert status["documents"] == sum(status["kinds"].values()) == 9
     for signal in status["signals"].values():
         has_shape(signal, {"coverage": float, "model": str})

@@ -15,6 +15,8 @@ import time
 import urllib.error
 import urllib.request
 import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from platform import machine
@@ -29,7 +31,7 @@ BUILD = Path(__file__).parents[2] / "build" / "qdrant-1.16.3"
 
 class Servers(NamedTuple):
     postgres: str  # for psycopg
-    qdrant: int  # its port on this machine
+    qdrant: Qdrant
 
 
 def missing() -> str:
@@ -48,7 +50,9 @@ def running() -> Servers:
     """The servers of this process, started when first asked for; they end with it."""
     folder = Path(tempfile.mkdtemp(prefix="wm-cluster-"))  # a socket's path is short
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    return Servers(_postgres(folder / "postgres"), _qdrant(folder / "qdrant"))
+    qdrant = Qdrant(folder / "qdrant")
+    atexit.register(qdrant.stop)
+    return Servers(_postgres(folder / "postgres"), qdrant)
 
 
 def _postgres(folder: Path) -> str:
@@ -61,30 +65,93 @@ def _postgres(folder: Path) -> str:
         return str(get_server(folder, cleanup_mode="stop").get_uri())
 
 
-def _qdrant(folder: Path) -> int:
-    folder.mkdir()
-    port = _free_port()
-    settings = {
-        "QDRANT__SERVICE__HTTP_PORT": str(port),
-        "QDRANT__SERVICE__GRPC_PORT": str(_free_port()),
-        "QDRANT__SERVICE__HOST": "127.0.0.1",
-        "QDRANT__STORAGE__STORAGE_PATH": str(folder / "storage"),
-        "QDRANT__STORAGE__SNAPSHOTS_PATH": str(folder / "snapshots"),
-        "QDRANT__TELEMETRY_DISABLED": "true",
-        "QDRANT__LOG_LEVEL": "ERROR",
-    }
-    with open(folder / "log", "wb") as log:
-        started = subprocess.Popen([program()], cwd=folder, env=os.environ | settings, stdout=log, stderr=log)
-    atexit.register(_stop, started)
-    end = time.monotonic() + 60
-    while True:
-        try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{port}/readyz", timeout=5):
-                return port
-        except (urllib.error.URLError, ConnectionError):
-            if started.poll() is not None or time.monotonic() > end:
-                raise RuntimeError(f"Qdrant did not start: {(folder / 'log').read_text()}") from None
-            time.sleep(0.05)
+@contextmanager
+def restart_postgres() -> Iterator[None]:
+    """PostgreSQL is killed for as long as the block takes, and started again after it."""
+    folder = Path(running().postgres.partition("host=")[2])
+    program = Path((folder / "postmaster.opts").read_text().split(" ", 1)[0]).parent / "pg_ctl"
+    command: list[str | Path] = [program, "-D", folder, "-w"]
+    options = f'-h "" -k {folder}'
+    user = "pgserver" if os.getuid() == 0 else None
+    subprocess.run([*command, "-m", "immediate", "stop"], check=True, capture_output=True, cwd="/", user=user)
+    try:
+        yield
+    finally:
+        started = [*command, "-l", folder / "log", "-o", options, "start"]
+        subprocess.run(started, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd="/", user=user)
+
+
+class Qdrant:
+    """A node of Qdrant, alone or of a cluster. It can be killed and started again."""
+
+    def __init__(
+        self, folder: Path, of: Qdrant | None = None, clustered: bool = False, settings: Mapping[str, str] | None = None
+    ) -> None:
+        """`of`: another node of the cluster that it joins."""
+        folder.mkdir()
+        self._settings = dict(settings or {})
+        self._folder, self.port, self.grpc_port = folder, _free_port(), _free_port()
+        self._peer = f"http://127.0.0.1:{_free_port()}"
+        self._clustered = clustered or of is not None
+        self._joins = of._peer if of is not None else ""
+        self._process: subprocess.Popen[bytes] | None = None
+        self.start()
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid if self._process is not None else 0
+
+    def start(self) -> None:
+        settings = {
+            "QDRANT__SERVICE__HTTP_PORT": str(self.port),
+            "QDRANT__SERVICE__GRPC_PORT": str(self.grpc_port),
+            "QDRANT__SERVICE__HOST": "127.0.0.1",
+            "QDRANT__STORAGE__STORAGE_PATH": str(self._folder / "storage"),
+            "QDRANT__STORAGE__SNAPSHOTS_PATH": str(self._folder / "snapshots"),
+            "QDRANT__TELEMETRY_DISABLED": "true",
+            "QDRANT__LOG_LEVEL": "ERROR",
+            **self._settings,
+        }
+        command = [str(program())]
+        if self._clustered:
+            settings |= {
+                "QDRANT__CLUSTER__ENABLED": "true",
+                "QDRANT__CLUSTER__P2P__PORT": self._peer.rpartition(":")[2],
+            }
+            command += ["--bootstrap", self._joins] if self._joins else []
+            command += ["--uri", self._peer]
+        with open(self._folder / "log", "ab") as log:
+            environment = os.environ | settings
+            self._process = subprocess.Popen(command, cwd=self._folder, env=environment, stdout=log, stderr=log)
+        self._await()
+
+    def _await(self) -> None:
+        end = time.monotonic() + 60
+        while True:
+            try:
+                with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/readyz", timeout=5):
+                    return
+            except (urllib.error.URLError, ConnectionError):
+                if self._process is None or self._process.poll() is not None or time.monotonic() > end:
+                    log = (self._folder / "log").read_text()
+                    raise RuntimeError(f"Qdrant did not start: {log}") from None
+                time.sleep(0.05)
+
+    def kill(self) -> None:
+        process, self._process = self._process, None
+        if process is not None:
+            process.kill()
+            process.wait(20)
+
+    def stop(self) -> None:
+        process, self._process = self._process, None
+        if process is not None:
+            process.terminate()
+            process.wait(20)
 
 
 def program() -> Path:
@@ -111,11 +178,6 @@ def check_sum(file: Path, wanted: str) -> None:
     if found != wanted:
         file.unlink()
         raise RuntimeError(f"{file} is not what was tried: its SHA-256 is {found}")
-
-
-def _stop(started: subprocess.Popen[bytes]) -> None:
-    started.terminate()
-    started.wait(20)
 
 
 def _free_port() -> int:

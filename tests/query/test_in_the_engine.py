@@ -69,17 +69,25 @@ def opened(tmp_path: Path) -> Iterator[Open]:
         engine.close()
 
 
+BY_CLASS = {
+    "PIPELINE__UNDERSTAND": '["words", "classify", "anchors", "adapt"]',
+    "PIPELINE__SIGNALS": '["keyword", "dense"]',
+    "PIPELINE__FUSION": "linear",
+    "QUERY__CLASSIFY__KEYWORD_ONLY": "true",
+}
+
+
 @pytest.mark.slow
-def test_a_bare_identifier_asks_no_model(opened: Open, endpoint: Endpoint, write: Callable[..., Path]) -> None:
+@pytest.mark.parametrize("chosen", [{}, BY_CLASS], ids=["default", "by class"])
+def test_a_bare_identifier_asks_no_model(
+    opened: Open, endpoint: Endpoint, write: Callable[..., Path], chosen: dict[str, str]
+) -> None:
     remote = {
         "INDEX__DENSE": "openai",
         "INDEX__STATIC": "",
         "EMBED__OPENAI__BASE_URL": f"http://127.0.0.1:{endpoint.server_port}/v1",
         "EMBED__OPENAI__MODEL": "counting",
-        "PIPELINE__UNDERSTAND": '["words", "classify", "anchors", "adapt"]',
-        "PIPELINE__SIGNALS": '["keyword", "dense"]',
-        "PIPELINE__FUSION": "linear",
-        "QUERY__CLASSIFY__KEYWORD_ONLY": "true",
+        **chosen,
     }
     opened(**remote).sync([write(REGIONS)])
     assert endpoint.calls > 0
@@ -168,3 +176,13 @@ def test_a_step_that_cannot_run_is_named(opened: Open, tmp_path: Path, write: Ca
     answer = opened(**notes, EMBED__STATIC__FOLDER=str(tmp_path / "nowhere")).search("flames and stone")
     assert {failure.by for failure in answer.failures} == {"expand", "static"}
     assert answer.results
+
+
+@pytest.mark.slow
+def test_a_numbered_code_of_the_index_is_searched_as_it_is_written(opened: Open, write: Callable[..., Path]) -> None:
+    engine = opened(INDEX__DENSE="")
+    engine.sync([write({"codes.md": "# Codes\n\nD40, SYSLIB1029, ISO-9001, utf8, _MAX_EXT and RBAC.\n"})])
+    only = {query: _plan(engine, query).only for query in ("D40", "SYSLIB1029", "ISO-9001")}
+    assert set(only.values()) == {("lexical", "exact", "keyword")}
+    for query in ("D41", "D40 extinguishers", "utf8", "_MAX_EXT", "RBAC"):  # D41 is not there: what is near may answer
+        assert _plan(engine, query).only == ()

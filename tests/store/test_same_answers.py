@@ -12,11 +12,11 @@ from typing import NamedTuple
 
 import pytest
 
-from cluster_index import Cluster, ClusterFilling
-from cluster_index.trips import depth
-from clusters import NOT_RUN, missing, running
+from cluster_indexes import cluster_environment, cluster_index
+from clusters import NOT_RUN, missing
 from copied import copied
 from memory_filling import MemoryFilling
+from trips import Trips, depth
 from watersmeet import Engine
 from watersmeet.core.index import Index
 from watersmeet.core.model import Condition, Request
@@ -51,7 +51,7 @@ class Stores(NamedTuple):
     settings: Settings
     local: str
     memory: Index
-    cluster: Cluster
+    cluster: str
 
 
 @pytest.fixture(scope="module")
@@ -59,21 +59,17 @@ def stores(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stores]:
     folder = tmp_path_factory.mktemp("stores")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CACHE_HOME", str(folder / "cache"))
-        settings = load(start=str(folder), environ={"WATERSMEET__INDEX__DENSE": "hashed"})
+        settings = load(start=str(folder), environ=cluster_environment() | {"WATERSMEET__INDEX__DENSE": "hashed"})
         with Engine(folder / "index", settings) as engine:
             engine.sync([EXAMPLES])
         content = copied(str(folder / "index"))
         memory = MemoryFilling()
         content.fill(memory)
         memory.commit(meta=content.facts)
-        servers = running()
-        cluster = Cluster(servers.postgres, servers.qdrant, "same_answers")
-        filling = ClusterFilling(cluster, {name: tier.dimension for name, (tier, _) in content.tiers.items()})
-        content.fill(filling)
-        filling.facts(content.facts)
-        yield Stores(settings, str(folder / "index"), memory.index, cluster)
-        cluster.drop()
-        cluster.close()
+        with cluster_index({"WATERSMEET__INDEX__DENSE": "hashed"}) as filling:
+            content.fill(filling)
+            filling.facts(content.facts)
+            yield Stores(settings, str(folder / "index"), memory.index, filling.place)
 
 
 def answers(engine: Engine, condition: Condition) -> list[list[tuple[str, float]]]:
@@ -88,7 +84,7 @@ def test_three_stores_give_the_same_answers(stores: Stores, condition: Condition
     with Engine(stores.local, stores.settings) as engine:
         wanted = answers(engine, condition)
     assert sum(map(len, wanted)) > len(QUERIES)
-    for index in (stores.memory, stores.cluster.again()):
+    for index in (stores.memory, stores.cluster):
         with Engine(index, stores.settings) as engine:
             found = answers(engine, condition)
         for ours, theirs in zip(found, wanted, strict=True):
@@ -104,11 +100,11 @@ def test_a_query_waits_for_four_answers_at_most(stores: Stores) -> None:
 def _depths(stores: Stores, query: str) -> Iterator[int]:
     """Of a query that is new to its process, in each attempt."""
     for _ in range(ATTEMPTS):
-        cluster = stores.cluster.again()
-        with Engine(cluster, stores.settings) as engine:
+        trips = Trips()
+        with trips.watched(), Engine(stores.cluster, stores.settings) as engine:
             engine.search(Request("something else"))  # statistics are read once, and models loaded
-            cluster.trips.delay = DELAY
-            with cluster.trips.counted() as made:
+            trips.delay = DELAY
+            with trips.counted() as made:
                 engine.search(Request(query))
         assert {to for _, _, to in made} == {"postgres", "qdrant"}
         yield depth(made)

@@ -67,20 +67,20 @@ def prepare(document: Document, chunks: Sequence[Chunk], also: str = "") -> list
     descriptive fields of the document."""
     described = "" if document.kind.startswith(CUSTOM) else description(document.fields)  # a declared type says itself
     also = "\n".join(filter(None, (also, described)))
-    title = " ".join(tokens.words(document.title))
+    title, _ = tokens.joined(document.title)
     stem = document.id.rsplit("/", 1)[-1].rsplit(".", 1)[0] if is_page(document.id) else ""
-    names = " ".join(tokens.words("\n".join((stem, *document.aliases))))
-    tags = " ".join(tokens.words("\n".join(document.tags)))
+    names, _ = tokens.joined("\n".join((stem, *document.aliases)))
+    tags, _ = tokens.joined("\n".join(document.tags))
     prepared: list[Prepared] = []
     for chunk in chunks:
         path = breadcrumb(document.title, chunk.headings)
-        crumb, crumb_forms = tokens.both(path)
-        words, forms = tokens.both(chunk.text if prepared or not also else f"{chunk.text}\n{also}")
+        crumb, crumb_forms = tokens.joined(path)
+        words, forms = tokens.joined(chunk.text if prepared or not also else f"{chunk.text}\n{also}")
         forms += definition_forms(chunk.headings) if document.kind == CODE else tokens.family_forms(path)
         fields = {
-            "body": " ".join(crumb + words),
+            "body": f"{crumb} {words}" if crumb and words else crumb or words,
             "title": title,
-            "headings": " ".join(tokens.words("\n".join(chunk.headings))),
+            "headings": tokens.joined("\n".join(chunk.headings))[0],
             "names": names,
             "tags": tags,
             "forms": " ".join(crumb_forms + forms),

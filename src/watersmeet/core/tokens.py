@@ -88,38 +88,69 @@ def surfaces(text: str) -> list[str]:
 
 def words(text: str) -> list[str]:
     """Words of a text for lexical search, in order."""
-    return both(text)[0]
+    return joined(text)[0].split()
 
 
 def forms(text: str) -> list[str]:
     """Forms of the identifiers of a text for exact search, each once, in order."""
-    return both(text)[1]
+    return joined(text)[1]
 
 
 def both(text: str) -> tuple[list[str], list[str]]:
     """`words` and `forms` in one pass."""
-    cached = _parts_cache.get
-    parts = [cached(surface) or _cached_parts(surface) for surface in surfaces(text)]
+    words, forms = joined(text)
+    return words.split(), forms
+
+
+def joined(text: str) -> tuple[str, list[str]]:
+    """`words`, joined by spaces, and `forms`.
+
+    No token reaches across white space, so a text is read piece by piece, and most pieces have been met before.
+    """
+    if not text.isascii():
+        text = unicodedata.normalize("NFKC", text)
+    parts = list(map(_pieces.__getitem__, text.split()))
     exact = dict.fromkeys([form for _, forms in parts if forms for form in forms])
-    return [word for words, _ in parts for word in words], list(exact)
+    return " ".join([words for words, _ in parts if words]), list(exact)
 
 
-_parts_cache: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {}
-"""Cache of words and forms by surface: texts repeat tokens, and a plain dict is the fastest cache."""
+_Part = tuple[str, tuple[str, ...]]
+"""Words of a piece of text, joined by spaces, and its forms."""
+_MAX_PIECES = 1 << 18
 
 
-def _cached_parts(surface: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    plain = surface.isascii() and surface.isalpha() and (surface.islower() or surface.istitle())
-    parts = (words_of(surface), () if plain else forms_of(surface))
-    if len(surface) <= MAX_WORD_LENGTH:
-        if len(_parts_cache) > 1 << 17:
-            _parts_cache.clear()
-        _parts_cache[surface] = parts
-    return parts
+class _Pieces(dict[str, _Part]):
+    """Cache of parts by piece of text: texts repeat themselves, and a dict is the fastest cache."""
+
+    def __missing__(self, piece: str) -> _Part:
+        if _is_plain(piece):
+            part: _Part = (piece.lower() if len(piece) <= MAX_WORD_LENGTH else "", ())
+        else:
+            found = surfaces(piece)
+            part = self._joined(found) if found != [piece] else (" ".join(words_of(piece)), forms_of(piece))
+        if len(piece) <= MAX_WORD_LENGTH:
+            if len(self) >= _MAX_PIECES:
+                self.clear()
+            self[piece] = part
+        return part
+
+    def _joined(self, surfaces: list[str]) -> _Part:
+        if len(surfaces) == 1:  # with a comma behind it, say
+            return self[surfaces[0]]
+        parts = [self[surface] for surface in surfaces]
+        words = " ".join([words for words, _ in parts if words])
+        return words, tuple(dict.fromkeys([form for _, forms in parts for form in forms]))
+
+
+_pieces = _Pieces()
+
+
+def _is_plain(surface: str) -> bool:
+    return surface.isascii() and surface.isalpha() and (surface.islower() or surface.istitle())
 
 
 def words_of(surface: str) -> tuple[str, ...]:
-    if surface.isascii() and surface.isalpha() and (surface.islower() or surface.istitle()):
+    if _is_plain(surface):
         return (surface.lower(),) if len(surface) <= MAX_WORD_LENGTH else ()
     found: dict[str, None] = {}
     is_ascii = surface.isascii()
@@ -230,6 +261,7 @@ def _units(word: str) -> list[str]:
 
 _CODE = r"([A-Za-z]{1,8}[-_]?)(\d{2,8})"
 _RANGE = _CODE + r"\s*(?:through|thru|to|until|--?|–|—|\.\.\.?)\s*(?:\1)?(\d{2,8})(?!\w)"
+_TWO_DIGITS = re.compile(r"\d\d")
 MAX_FAMILIES = 10
 
 
@@ -245,6 +277,8 @@ def families(form: str) -> list[str]:
 def family_forms(text: str) -> list[str]:
     """Families of code ranges in a heading: "C4400 through C4599" gives c44xx and c45xx."""
     found: dict[str, None] = {}
+    if not _TWO_DIGITS.search(text):  # most headings: quicker than to try the range everywhere
+        return []
     for prefix, first, last in _pattern(_RANGE).findall(text):
         width = len(first)
         if len(last) != width or int(last) <= int(first):

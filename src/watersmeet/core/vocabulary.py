@@ -10,8 +10,9 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from itertools import chain, islice
+from typing import Any
 from zlib import crc32
 
 from watersmeet.core import tokens
@@ -137,7 +138,7 @@ def vocabulary(
 
 
 def encode(terms: Terms) -> bytes:
-    return json.dumps(asdict(terms), ensure_ascii=False).encode("utf8", "surrogatepass")
+    return json.dumps(_values(terms), ensure_ascii=False).encode("utf8", "surrogatepass")
 
 
 def decode(content: bytes | None) -> Terms | None:
@@ -151,7 +152,12 @@ def decode(content: bytes | None) -> Terms | None:
     return decoded if sound and named else None
 
 
+def _values(terms: Terms) -> dict[str, Any]:
+    """As `asdict`, without a copy of the lists."""
+    return {each.name: getattr(terms, each.name) for each in fields(terms)}
+
+
 def _sum(terms: Terms) -> int:
     later = {"changes"} if terms.version == 1 else set()
-    values = {key: value for key, value in asdict(terms).items() if key not in {"sum", *later}}
+    values = {key: value for key, value in _values(terms).items() if key not in {"sum", *later}}
     return crc32(repr(sorted(values.items())).encode("utf8", "surrogatepass")) or 1

@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol
 
+from watersmeet.core.visibility import is_restricted
+
 if TYPE_CHECKING:
     from watersmeet.core.documents import Document
     from watersmeet.core.indexing import Found
@@ -77,6 +79,15 @@ class Planned:
     action: str
     document: DocId
     restricted: bool = False
+
+
+def planned(puts: Sequence[Put], removed: Sequence[DocId], exists: Callable[[DocId], bool]) -> list[Planned]:
+    """What would become of documents, in their order."""
+    found = []
+    for put in puts:
+        action = "moved" if put.moved_from else "changed" if exists(put.document.id) else "added"
+        found.append(Planned(action, put.document.id, is_restricted(put.document.fields)))
+    return [*found, *(Planned("removed", document) for document in removed)]
 
 
 @dataclass(slots=True)

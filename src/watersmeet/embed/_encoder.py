@@ -6,14 +6,17 @@ import functools
 import json
 import os
 import threading
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from watersmeet.common.encodable import clean
 from watersmeet.core.errors import ModelMissing, ModelProblem
 from watersmeet.embed._common import unreadable
+from watersmeet.embed._mapped_graph import mapped_graph
+from watersmeet.embed._one_text import plain_bpe, tokenizer_for
 
 if TYPE_CHECKING:
     from watersmeet.core.vectors import Matrix
@@ -21,16 +24,61 @@ if TYPE_CHECKING:
 _GRAPHS = ("model.onnx", "onnx/model.onnx", "onnx/model_quantized.onnx", "onnx/model_int8.onnx")
 _FED = {"input_ids", "attention_mask", "token_type_ids", "position_ids"}
 _SHIFTED = {"roberta", "xlm-roberta", "camembert", "mpnet"}  # positions start after the padding id
+_WEIGHTS_FOLDER = "session.model_external_initializers_file_folder_path"
 _HINT = "download the model's files again, or name another folder"
 _loading = threading.Lock()
 _loaded: dict[tuple[object, ...], Encoder] = {}
 
 
+@dataclass(slots=True)
+class TextTokenizer:
+    """The tokenizer of a folder, for a start with one text: it is built as a whole for the second, or for several."""
+
+    make: Callable[[], Any]
+    limit: Callable[[Any], Any]
+    described: dict[str, Any] | None
+    _whole: Any = None  # tokenizers.Tokenizer: compiled, without types
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    @classmethod
+    def of(cls, folder: Path, config: dict[str, Any], max_tokens: int) -> Self:
+        path = folder / "tokenizer.json"
+        make, limit = partial(_tokenizer, folder, config, max_tokens), partial(_limited, folder, config, max_tokens)
+        try:
+            described = plain_bpe(path.read_bytes())
+        except OSError as error:
+            raise unreadable(path, error) from error
+        return cls(make, limit, described, None if described else make())
+
+    def ids(self, text: str) -> list[int]:
+        found: list[int] = (self._for_one(text) or self.whole()).encode(text).ids
+        return found
+
+    def ids_of_each(self, texts: Sequence[str]) -> list[list[int]]:
+        return [one.ids for one in self.whole().encode_batch_fast(texts)]
+
+    def whole(self) -> Any:
+        with self._lock:
+            if self._whole is None:
+                self._whole, self.described = self.make(), None
+            return self._whole
+
+    def _for_one(self, text: str) -> Any:
+        """A tokenizer for the first text alone; None if only the whole one can read it, or says what is wrong."""
+        with self._lock:
+            described, self.described = self.described, None
+        try:
+            tokenizer = tokenizer_for(described, text) if described else None
+        except (ValueError, TypeError, KeyError):
+            return None
+        return None if tokenizer is None else self.limit(tokenizer)
+
+
 @dataclass(frozen=True, slots=True)
 class Encoder:
     path: Path
-    tokenizer: Any  # tokenizers.Tokenizer and onnxruntime.InferenceSession: compiled, without types
-    session: Any
+    tokenizer: TextTokenizer
+    session: Any  # onnxruntime.InferenceSession: compiled, without types
     kinds: dict[str, Any]  # inputs of the graph with their integer types
     output: str
     pooling: str
@@ -39,8 +87,8 @@ class Encoder:
 
     def tokens(self, texts: Sequence[str]) -> list[list[int]]:
         if len(texts) == 1:
-            return [self.tokenizer.encode(clean(texts[0])).ids]
-        return [one.ids for one in self.tokenizer.encode_batch_fast([clean(text) for text in texts])]
+            return [self.tokenizer.ids(clean(texts[0]))]
+        return self.tokenizer.ids_of_each([clean(text) for text in texts])
 
     def run(self, batch: Sequence[Sequence[int]]) -> Matrix:
         """One pass of the graph over tokenized texts; the vectors are not normalised."""
@@ -130,7 +178,7 @@ def _tokenizer_of(folder: Path, _: tuple[int, int], max_tokens: int) -> Any:
 
 def _load(folder: Path, graph: Path, max_tokens: int, pooling: str) -> Encoder:
     config = _config(folder / "config.json")
-    tokenizer = _tokenizer(folder, config, max_tokens)
+    tokenizer = TextTokenizer.of(folder, config, max_tokens)
     session = session_of(graph)
     inputs = {one.name: one.type for one in session.get_inputs()}
     strange = sorted(set(inputs) - _FED)
@@ -147,11 +195,11 @@ def _load(folder: Path, graph: Path, max_tokens: int, pooling: str) -> Encoder:
         pooling=pooling or stated_pooling(folder),
         padding=int(config.get("pad_token_id") or 0),
     )
-    return replace(model, dimension=model.run(model.tokens(["a"])).shape[1])
+    return replace(model, dimension=model.run([[model.padding]]).shape[1])
 
 
 def session_of(graph: Path | bytes) -> Any:
-    """An onnxruntime session of a graph's file or content."""
+    """An onnxruntime session of a graph's file, with its weights mapped, or of its content."""
     os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")  # before the import, which would store a device id
     import onnxruntime  # type: ignore[import-untyped] # it has no types
 
@@ -160,8 +208,10 @@ def session_of(graph: Path | bytes) -> Any:
     options.log_severity_level = 4
     options.intra_op_num_threads = 1  # texts run in parallel instead: as fast, and no thread spins
     options.inter_op_num_threads = 1
+    source = graph if isinstance(graph, bytes) else mapped_graph(graph) or str(graph)
+    if isinstance(graph, Path):
+        options.add_session_config_entry(_WEIGHTS_FOLDER, os.path.abspath(graph.parent))
     try:
-        source = graph if isinstance(graph, bytes) else str(graph)
         return onnxruntime.InferenceSession(source, options, providers=["CPUExecutionProvider"])
     except engine_errors() as error:
         name = "the graph" if isinstance(graph, bytes) else graph
@@ -178,6 +228,10 @@ def _tokenizer(folder: Path, config: dict[str, Any], max_tokens: int) -> Any:
         raise unreadable(path, error) from error
     except ValueError as error:
         raise ModelProblem(f"cannot load {path}: {_first_line(error)}", _HINT) from error
+    return _limited(folder, config, max_tokens, tokenizer)
+
+
+def _limited(folder: Path, config: dict[str, Any], max_tokens: int, tokenizer: Any) -> Any:
     tokenizer.no_padding()
     tokenizer.enable_truncation(max_tokens or _longest(folder, config))
     return tokenizer

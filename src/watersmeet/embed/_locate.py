@@ -6,6 +6,7 @@ import importlib
 import importlib.util
 import os
 import re
+import sys
 from pathlib import Path
 
 from watersmeet.core.errors import ModelMissing
@@ -42,7 +43,7 @@ def locate(model: str, file: str, download: bool) -> Path:
 def _packaged(model: str) -> Path | None:
     """Folder of the data package `watersmeet_<model>`, if it is installed."""
     module = "watersmeet_" + re.sub(r"\W", "_", model)
-    if importlib.util.find_spec(module) is None:
+    if module not in sys.modules and importlib.util.find_spec(module) is None:  # looks at every folder of the path
         return None
     return Path(importlib.import_module(module).PATH)
 

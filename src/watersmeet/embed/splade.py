@@ -86,7 +86,9 @@ class Splade:
         if not text.strip():
             return Weighted(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.float32))
         scores: Vector = model.run(model.tokens([text]))[0]
-        special = [token for token, added in model.tokenizer.get_added_tokens_decoder().items() if added.special]
+        special = [
+            token for token, added in model.tokenizer.whole().get_added_tokens_decoder().items() if added.special
+        ]
         scores[[token for token in special if token < len(scores)]] = 0
         scores = np.maximum(scores, 0)
         for _ in range(max(1, self.logarithms)):

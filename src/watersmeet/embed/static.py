@@ -112,7 +112,7 @@ def _load(folder: Path) -> Table:
         except OSError as error:
             raise unreadable(folder / file, error) from error
     try:
-        rows = np.load(folder / "rows.npy", mmap_mode="r")
+        rows = np.asarray(np.load(folder / "rows.npy", mmap_mode="r"))  # mapped still; an np.memmap is slow to slice
         scales = np.load(folder / "scales.npy")
     except (ValueError, EOFError) as error:
         raise _broken(folder, "rows.npy or scales.npy", error) from error

@@ -102,8 +102,10 @@ def append(path: str, line: Mapping[str, Any]) -> None:
         make_private(os.path.dirname(path))
     descriptor = private(path, os.O_RDWR | os.O_APPEND | os.O_CREAT)
     try:
-        size = os.fstat(descriptor).st_size
-        torn = bool(size) and os.pread(descriptor, 1, size - 1) != b"\n"
+        torn = False
+        if os.fstat(descriptor).st_size:
+            os.lseek(descriptor, -1, os.SEEK_END)  # it appends wherever it is
+            torn = os.read(descriptor, 1) != b"\n"
         text = json.dumps(line, ensure_ascii=False, separators=(",", ":"))
         os.write(descriptor, (b"\n" if torn else b"") + text.encode("utf8", "replace") + b"\n")
         os.fsync(descriptor)

@@ -36,6 +36,12 @@ def names(kind: str) -> list[str]:
     return sorted(module.name for module in found if _built_in(kind, module.name))
 
 
+def configured() -> dict[str, type[Any]]:
+    """All built-in components by the name of their settings table; a store for whole indexes has one of `store` too."""
+    found = {f"{kind}.{name}": find(kind, name) for kind in KINDS for name in names(kind)}
+    return found | {f"store.{name}": cls for name in names("index") if options(cls := find("index", name))}
+
+
 def available(kind: str) -> list[str]:
     """Names of all components of a kind, built in or from plug-ins."""
     from watersmeet.engine import plugins

@@ -150,6 +150,7 @@ class Status(BaseModel):
     kinds: dict[str, int]  # documents of each kind
     signals: dict[str, dict[str, Any]]  # share of the chunks that each signal covers
     sources: list[SourceStatus] = Field([], description="the folders and addresses that it covers")
+    bytes_per_chunk: dict[str, float] = Field({}, description="size on disk of each part; empty if it is not known")
     indexing: Indexing | None = None
 
 

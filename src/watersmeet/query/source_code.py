@@ -28,6 +28,10 @@ _CODE_LINE = re.compile(
 )
 
 
+MAX_CACHED = 100
+"""Answers that are kept: for a version of the index and a condition each."""
+
+
 class Sampled(PassageReader, Protocol):
     """A snapshot: passages, and a random but repeatable sample of them."""
 
@@ -52,13 +56,14 @@ class SourceCode:
         return replace(plan, factors={**plan.factors, "lexical": self.factor})
 
     def _is_code(self, view: Sampled, condition: Condition) -> bool:
-        if condition.has_filters:
-            return self._most_are_code(view, condition)
-        version = view.version
-        if version not in self._cached:
-            self._cached.clear()
-            self._cached[version] = self._most_are_code(view, condition)
-        return self._cached.get(version, False)
+        key = (view.version, repr(condition))
+        found = self._cached.get(key)
+        if found is None:
+            found = self._most_are_code(view, condition)
+            if len(self._cached) >= MAX_CACHED:
+                self._cached.clear()
+            self._cached[key] = found
+        return found
 
     def _most_are_code(self, view: Sampled, condition: Condition) -> bool:
         passages = view.passages(view.sample(SAMPLE, condition)).values()

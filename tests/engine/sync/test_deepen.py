@@ -138,7 +138,16 @@ def test_an_index_made_anew_does_not_take_old_sizes_from_the_cache(
         report = engine.sync([vault], recreate=True)
         assert (report.warnings, report.embedded, covered(engine)) == ([], report.chunks, 1.0)
         assert engine.search("tide 7", strict=True).mode == "hybrid"
-        assert engine.sync([vault], recreate=True).embedded == 0
+        assert engine.sync([vault], recreate=True).cached == report.chunks
+
+
+def test_identical_sections_are_embedded_once(tmp_path: Path, write: Any, endpoint: Endpoint) -> None:
+    notes = {f"{n}.md": "---\ntitle: Licence\n---\nDo what you like with the tide.\n" for n in range(5)}
+    with opened(tmp_path, **endpoint.settings) as engine:
+        report = engine.sync([write(notes)])
+        assert (report.embedded, covered(engine)) == (5, 1.0)
+        assert [count for text, count in endpoint.answered.items() if "Do what you like" in text] == [1]
+        assert len(engine.search(Request("what may I do", mode="dense")).results) == 5
 
 
 def test_an_endpoint_that_is_right_again_is_believed(tmp_path: Path, write: Any, endpoint: Endpoint) -> None:

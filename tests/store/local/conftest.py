@@ -8,18 +8,18 @@ from pathlib import Path
 
 import pytest
 
-from local_filling import LocalFilling
+from engine_filling import EngineFilling
 from watersmeet.engine.settings.settings import load
 from watersmeet.testing.contracts.corpus import Given, filled
 
 
-def opened(folder: Path) -> LocalFilling:
+def opened(folder: Path) -> EngineFilling:
     settings = load(start=str(folder), environ={"WATERSMEET__INDEX__VECTORS": "false"})
-    return LocalFilling(str(folder / "index"), settings)
+    return EngineFilling(str(folder / "index"), settings)
 
 
 @pytest.fixture(scope="session")
-def harbour(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalFilling]:
+def harbour(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EngineFilling]:
     """Filled with `HARBOUR`; nobody writes to it."""
     made = opened(tmp_path_factory.mktemp("harbour"))
     filled(made)
@@ -28,11 +28,11 @@ def harbour(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalFilling]:
 
 
 @pytest.fixture
-def local(tmp_path: Path) -> Iterator[Callable[..., LocalFilling]]:
+def local(tmp_path: Path) -> Iterator[Callable[..., EngineFilling]]:
     """A new index with some documents in it."""
     with ExitStack() as stack:
 
-        def build(*given: Given) -> LocalFilling:
+        def build(*given: Given) -> EngineFilling:
             made = opened(tmp_path)
             stack.callback(made.index.close)
             if given:

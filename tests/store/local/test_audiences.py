@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from local_filling import LocalFilling
+from engine_filling import EngineFilling
 from watersmeet import Engine
 from watersmeet.core.visibility import EVERYONE, Viewer
 from watersmeet.engine.index.writer import open_for_writing
@@ -23,12 +23,12 @@ from watersmeet.testing.contracts.corpus import EVERYONES, page
 GIVEN = [page(f"{name}.md", ((), f"A tern on {name}."), collection="team") for name in ("rock", "pier")]
 
 
-def private_rows(filling: LocalFilling) -> int:
-    with closing(connect(filling._folder)) as db:
+def private_rows(filling: EngineFilling) -> int:
+    with closing(connect(filling.place)) as db:
         return int(db.execute("SELECT count(*) FROM withheld").fetchone()[0])
 
 
-def test_words_move_between_the_text_store_and_the_catalogue(local: Callable[..., LocalFilling]) -> None:
+def test_words_move_between_the_text_store_and_the_catalogue(local: Callable[..., EngineFilling]) -> None:
     filling = local(*GIVEN)
     for audience, rows in ((("private",), 2), (("group:a",), 2), ((), 0)):
         with filling.index.snapshot() as snapshot:
@@ -42,9 +42,9 @@ def test_words_move_between_the_text_store_and_the_catalogue(local: Callable[...
             assert snapshot.statistics(EVERYONES).documents == 2 - rows
 
 
-def test_a_damaged_document_is_restricted_too_and_stays_damaged(local: Callable[..., LocalFilling]) -> None:
+def test_a_damaged_document_is_restricted_too_and_stays_damaged(local: Callable[..., EngineFilling]) -> None:
     filling = local(*GIVEN)
-    with closing(connect(filling._folder)) as db, db:
+    with closing(connect(filling.place)) as db, db:
         db.execute("UPDATE documents SET fields = 'x' WHERE name = 'rock.md'")
     filling.restrict("team", ("group:a",))
     with filling.index.snapshot() as snapshot:
@@ -73,7 +73,7 @@ def test_an_index_built_anew_from_a_damaged_catalogue_opens_nothing(tmp_path: Pa
     assert shown == ({"rescued": "private"} if lost else {"pay": "group:hr"})
 
 
-def test_what_a_writer_has_read_before_gets_the_audience_of_its_commit(local: Callable[..., LocalFilling]) -> None:
+def test_what_a_writer_has_read_before_gets_the_audience_of_its_commit(local: Callable[..., EngineFilling]) -> None:
     filling = local(*GIVEN)
     with open_for_writing(filling.index, filling._settings) as opened:
         (collection,) = [key for key, name in opened.catalogue.collections().items() if name == "team"]

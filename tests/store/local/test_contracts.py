@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-from local_filling import LocalFilling
+from engine_filling import EngineFilling
 from watersmeet.engine.settings.settings import load
 from watersmeet.testing.contracts.documents import DocumentsContract
 from watersmeet.testing.contracts.entities import EntitiesContract
@@ -19,9 +19,9 @@ from watersmeet.testing.contracts.words import WordsContract
 class InFolder:
     @classmethod
     @contextmanager
-    def made(cls, folder: Path) -> Iterator[LocalFilling]:
+    def made(cls, folder: Path) -> Iterator[EngineFilling]:
         settings = load(start=str(folder), environ={"WATERSMEET__INDEX__VECTORS": "false"})
-        filling = LocalFilling(str(folder / "index"), settings)
+        filling = EngineFilling(str(folder / "index"), settings)
         with closing(filling.index):
             yield filling
 

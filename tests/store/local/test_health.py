@@ -5,7 +5,8 @@ from pathlib import Path
 
 from watersmeet.store.local._file_checks import mark, marked
 from watersmeet.store.local._turns import writer_lock
-from watersmeet.store.local.health import check_files, size_of
+from watersmeet.store.local.health import check_files
+from watersmeet.store.local.sizes import size_of
 from watersmeet.testing.contracts.corpus import STATIC, page, vectors
 
 GIVEN = [page(f"{name}.md", ((), f"A tide of {name}.")) for name in "abc"]
@@ -20,6 +21,8 @@ def test_a_sound_index_has_nothing_wrong_and_says_what_there_is(harbour) -> None
     assert all(ok for ok, _, _ in found.values())
     assert found["catalogue"][1] == "sound"
     assert found["private words"][1] == "stored apart from the text store"
+    for part in ("catalogue", "words", "static", "texts in it"):
+        assert f" {part} " in found["disk"][1].partition("bytes a chunk:")[2]
     assert list(found) == [
         "catalogue",
         "text store",

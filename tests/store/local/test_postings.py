@@ -202,6 +202,22 @@ def test_many_small_commits_stay_few_segments(tmp_path: Path) -> None:
     assert len(list(tmp_path.glob("*.postings"))) == len(store.reader().segments)
 
 
+@pytest.mark.parametrize("merge_bytes", [1, 3_000, 100_000])
+def test_little_memory_for_merging_makes_the_same_segments(tmp_path: Path, merge_bytes: int) -> None:
+    def merged(store: Postings) -> list[bytes]:
+        writer = store.writer()
+        for start in range(0, 400, 40):
+            writer.add(range(start, start + 40), [weighted(text) for text in some(40, start)])
+            writer.drop(range(start - 20, start - 10))
+            writer.commit()
+        writer.compact()
+        return [path.read_bytes() for path in sorted(Path(store.folder).glob("*.postings"))]
+
+    usual, small = tmp_path / "usual", tmp_path / "small"
+    assert merged(Postings(str(small), 0.0, merge_bytes)) == merged(Postings(str(usual), 0.0))
+    assert not [path for path in small.iterdir() if path.suffix not in (".postings", ".json", ".lock", "")]
+
+
 def test_a_drop_and_a_replacement_outlive_the_merging_of_their_segments(tmp_path: Path) -> None:
     store = filled(tmp_path, [{1: 1.0}] * 300)
     writer = store.writer()

@@ -3,11 +3,15 @@ from __future__ import annotations
 from contextlib import closing
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from watersmeet.core.errors import IndexDamaged
 from watersmeet.core.model import ANY, Condition, Row
 from watersmeet.core.visibility import EVERYONE, audience_gates
+from watersmeet.store.local._conditions import _literal, _name_range
 from watersmeet.store.local.view import CatalogueView
+from watersmeet.testing.conditions import in_path
 from watersmeet.testing.contracts.corpus import ALL, CASES, HARBOUR, PRIVATE, Case, chunk_of, page
 
 CHUNKS = sum(len(given.chunks) for given in HARBOUR)
@@ -79,3 +83,11 @@ def test_what_was_left_out_as_damaged_can_be_made_an_error(view) -> None:
         view.sound()
     assert view.owners_of([chunk_of("rust.md")])
     assert view.check() == []
+
+
+@given(st.text("ab/.*?[]\\!^ -é#", max_size=8), st.text("ab/. -é[]*\\#!^", min_size=1, max_size=8))
+def test_a_glob_is_looked_for_where_it_can_match(glob: str, name: str) -> None:
+    first, end = _name_range(glob)
+    if in_path(name, [glob]):
+        assert first <= name < end
+        assert _literal(glob) in name

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from local_filling import LocalFilling
+from engine_filling import EngineFilling
 from registries import opened
 from watersmeet.core.entities import SERVER, SKILL, Entity, Tool
 from watersmeet.core.errors import IndexDamaged, SourceProblem
@@ -22,7 +22,7 @@ TIDE = [Term("body", "tide")]
 PRIVATE = {AUDIENCE_GATE: ["user:ada"]}
 
 
-def rows(filling: LocalFilling, document: str) -> list[int]:
+def rows(filling: EngineFilling, document: str) -> list[int]:
     with filling.index.snapshot() as snapshot:
         return list(snapshot.rows([one.id for one in snapshot.passages_of(DocId(document))]).values())
 

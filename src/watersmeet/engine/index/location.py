@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from watersmeet.engine.settings.settings import Settings
 
 LOCAL = "local"
+SCHEMES = {"postgresql": "postgres"}
+"""Schemes of addresses whose store has another name."""
 MAX_LINE = 5_000
 """Characters of a file of git that are read."""
 
@@ -25,7 +27,7 @@ MAX_LINE = 5_000
 def open_index(place: str, settings: Settings) -> Index:
     """Open the index at a place. The scheme of an address names its store; for a folder, `index.store` does."""
     scheme, sign, _ = place.partition("://")
-    name: str = scheme if sign else settings.section("index").store
+    name: str = SCHEMES.get(scheme, scheme) if sign else settings.section("index").store
 
     def make(kind: str) -> Callable[..., Any]:
         return partial(build, "store", kind, settings.of("store", kind))

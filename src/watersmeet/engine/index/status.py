@@ -50,6 +50,7 @@ def status(visible_index: VisibleIndex, settings: Settings, index: Index, viewer
         "signals": signals,
         "fingerprint": {**built, **_models(snapshot)},
         "size_bytes": facts["size_bytes"] if is_limited(viewer) else index.size_bytes(),
+        "bytes_per_chunk": {} if is_limited(viewer) else _bytes_per_chunk(index, facts["chunks"]),
         "index": os.path.abspath(index.place) if not index.remote else index.place,
         "sources": sources(snapshot, settings, viewer),
     }
@@ -78,6 +79,13 @@ def sources(snapshot: Snapshot, settings: Settings, viewer: Viewer | None) -> li
             }
         )
     return found
+
+
+def _bytes_per_chunk(index: Index, chunks: int) -> dict[str, float]:
+    """Size on disk by part, of an index that knows it."""
+    if not chunks or not hasattr(index, "size_by_part"):
+        return {}
+    return {part: round(size / chunks, 1) for part, size in index.size_by_part().items()}
 
 
 def _models(snapshot: Snapshot) -> dict[str, Any]:

@@ -485,9 +485,14 @@ def check(tables: Mapping[str, Any], origin: str) -> None:
         for name, inner in table.items():
             if not isinstance(inner, dict):
                 raise ConfigError(f"{origin}: {top}.{name} is a table, not a value", f"write [{top}.{name}]")
-            values = checked(find(top, name), inner, f"{top}.{name}", origin)
+            values = checked(find(_kind_of(top, name), name), inner, f"{top}.{name}", origin)
             if top == "query":  # query steps have no ports, and validate their settings themselves
                 _try(find(top, name), values, origin)
+
+
+def _kind_of(kind: str, name: str) -> str:
+    """The kind of a component named in a table: `[store.NAME]` configures whole indexes too."""
+    return "index" if kind == "store" and not exists(kind, name) and exists("index", name) else kind
 
 
 def _try(cls: type[Any], values: Table, origin: str) -> None:
@@ -500,7 +505,7 @@ def _try(cls: type[Any], values: Table, origin: str) -> None:
 def _check_stores(settings: Settings) -> None:
     """Let stores validate their merged settings: the memory that is enough depends on the threads."""
     for name, table in settings.tables.get("store", {}).items():
-        cls = find("store", name)
+        cls = find(_kind_of("store", name), name)
         ports = {each.name: "" for each in fields(cls) if each.init and "meaning" not in each.metadata}
         origins = {settings.origins[f"store.{name}.{key}"] for key in table}
         _try(cls, {**ports, **table}, " and ".join(sorted(origins)))

@@ -30,6 +30,7 @@ from watersmeet.engine.index.tiers import (
     check_dimension,
     check_models,
     embedder_name,
+    is_quick,
     model_of,
     new_tier,
     outdated,
@@ -220,28 +221,33 @@ class _Pass:
     def _vectors(
         self, model: GuardedEmbedder, tier: Tier, texts: Sequence[str], rows: Sequence[Row], cache: VectorCache
     ) -> Matrix:
-        """Vectors from the cache, else from the model; new ones are cached as they come."""
+        """Vectors from the cache, else from the model; new ones are cached as they come. Identical texts are embedded
+        once. What a quick model makes is not cached: that takes longer than to make it again."""
         import numpy as np
 
-        keys = [key_of(text) for text in texts]
-        cached = cache.get_many(tier.fingerprint, keys)
+        places: dict[bytes, list[int]] = {}
+        for place, text in enumerate(texts):
+            places.setdefault(key_of(text), []).append(place)
+        quick = is_quick(self.settings, self.name)
+        cached = {} if quick else cache.get_many(tier.fingerprint, list(places))
         valid = {key: vector for key, vector in cached.items() if len(vector) == tier.dimension and vector.any()}
         result = np.zeros((len(texts), tier.dimension), dtype=np.float32)
-        new = [place for place, key in enumerate(keys) if key not in valid]
-        for place, key in enumerate(keys):
-            if key in valid:
-                result[place] = valid[key]
-        self.done.cached += len(keys) - len(new)
+        for key, vector in valid.items():
+            result[places[key]] = vector
+            self.done.cached += len(places[key])
+        new = [key for key in places if key not in valid]
 
         def keep(start: int, part: Matrix) -> None:
             check_dimension(tier, model, part.shape[1])
-            places = new[start : start + len(part)]
-            result[places] = cache.put_many(tier.fingerprint, [keys[place] for place in places], part)
-            self.done.embedded.update(rows[place] for place in places)
+            keys = new[start : start + len(part)]
+            made = part.astype("<f2") if quick else cache.put_many(tier.fingerprint, keys, part)
+            for key, vector in zip(keys, made, strict=True):
+                result[places[key]] = vector
+                self.done.embedded.update(rows[place] for place in places[key])
 
         last = (0, result[:0])
         try:
-            for last in model.embed_stream([texts[place] for place in new], CACHE_BATCH[self.name]):
+            for last in model.embed_stream([texts[places[key][0]] for key in new], CACHE_BATCH[self.name]):
                 keep(*last)
         except KeyboardInterrupt:  # perhaps while the last part was being cached
             cache.close()

@@ -44,6 +44,7 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
         "watch": ("watch", "Keep the index up to date while files change."),
         "relocate": ("relocate", "Record that an indexed folder has moved."),
         "export": ("export", "Write a folder that serves the index alone, elsewhere."),
+        "push": ("push", "Move the index to PostgreSQL and Qdrant."),
         "doctor": ("status", "Check the index for problems."),
     },
     "Registry": {
@@ -178,7 +179,11 @@ def cli() -> None:
 
 
 def tune_interpreter() -> None:
-    """Interpreter settings for a process of our own; a program that embeds the engine chooses its own."""
+    """Settings for a process of our own; a program that embeds the engine chooses its own.
+
+    numpy's BLAS starts a thread for each core when it is imported, and these spin for longer than the import takes.
+    """
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     gc.set_threshold(GC_THRESHOLD)
     sys.setswitchinterval(SWITCH_SECONDS)
 

@@ -41,6 +41,7 @@ def _lines(status: dict[str, Any]) -> list[tuple[str, str]]:
         *((source["kind"], source_line(source)) for source in status["sources"]),
         *([("database", _database(status["database"]))] if "database" in status else []),
         *((name, ", ".join(f"{k} {count}" for k, count in status[name].items())) for name in ("kinds", "collections")),
+        *([("disk", _disk(status["bytes_per_chunk"]))] if status["bytes_per_chunk"] else []),
         *([("languages", _languages(status["languages"]))] if status["languages"] else []),
         *((name, _covered(signal)) for name, signal in status["signals"].items()),
         *_missing(status["signals"]),
@@ -52,6 +53,11 @@ def _database(state: dict[str, Any]) -> str:
     """The shared database of the registry, and how old what was pulled from it is."""
     pulled = f"pulled {ago(state['pulled'])}" if state["pulled"] else "never pulled: run `watersmeet pull`"
     return f"{state['place']}, {pulled}" + (f"; {state['problem']}" if state["problem"] else "")
+
+
+def _disk(sizes: dict[str, float]) -> str:
+    """Bytes of each part of the index."""
+    return ", ".join(f"{part} {size:,.0f}" for part, size in sizes.items()) + " bytes a chunk"
 
 
 def _languages(shares: dict[str, float]) -> str:

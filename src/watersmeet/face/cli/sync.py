@@ -144,7 +144,7 @@ def sync_command(
     if as_json:
         print_json(report.to_json())
     elif not quiet:
-        print_report(report, place)
+        print_report(report, engine.folder if engine.index.remote else place)
         _print_planned(report, later=no_deepen and not no_vectors)
     _print_nothing(report, quiet)
     if refused:

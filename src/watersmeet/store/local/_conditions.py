@@ -8,6 +8,7 @@ selective conditions.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Collection, Iterator, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -129,14 +130,7 @@ def _document_list(key: str, values: Sequence[str], schema: FilterSchema) -> Sql
     if key == "collection":
         return Sql(f"SELECT d.id FROM ({_COLLECTIONS}) n CROSS JOIN documents d ON d.collection = n.id", [folded])
     if key == "path":
-        ranges = [_name_range(glob) for glob in values]
-        if not all(ranges):
-            return None
-        return Sql(
-            "SELECT d.id FROM json_each(?) j CROSS JOIN documents d"
-            " ON d.name >= j.value ->> 0 AND d.name < j.value ->> 1",
-            [json.dumps(ranges)],
-        )
+        return _paths_list(values)
     if key in ("tag", "tags"):
         folded = json.dumps(_tags(values))
         if "tag" in schema.inherited:
@@ -154,13 +148,37 @@ def _document_list(key: str, values: Sequence[str], schema: FilterSchema) -> Sql
     )
 
 
-def _name_range(glob: str) -> tuple[str, str] | None:
-    """The range of names that a glob can match; None if it has no literal prefix."""
-    text = glob.removeprefix("/")
-    start = text[: min((at for at in map(text.find, _SPECIAL) if at >= 0), default=len(text))]
-    if "/" not in glob.rstrip("/") or not start:
+def _paths_list(globs: Sequence[str]) -> Sql | None:
+    """The documents that match one of these globs: of the names in a glob's range, those with its literal part."""
+    parts = [(*_name_range(glob), _literal(glob)) for glob in globs]
+    if any((first, literal) == ("", "") for first, _, literal in parts):
         return None
+    return Sql(
+        "SELECT DISTINCT d.id FROM json_each(?) j CROSS JOIN documents d"
+        " ON d.name >= j.value ->> 0 AND d.name < j.value ->> 1 AND instr(d.name, j.value ->> 2)"
+        " AND path_matches(d.name, ?)",
+        [json.dumps(parts), json.dumps(globs)],
+    )
+
+
+def _name_range(glob: str) -> tuple[str, str]:
+    """The range of names that a glob can match; that of all names if it has no literal prefix."""
+    text = glob.removeprefix("/")
+    start = text[: _first_special(text)] if "/" in glob.rstrip("/") else ""
     return start, start + "\U0010ffff"
+
+
+def _literal(glob: str) -> str:
+    """The longest part of a glob that every matching name has as it is; empty if none is certain.
+
+    Slashes are left out, since `**/` matches no folder, too. What follows a bracket or a backslash is not read.
+    """
+    readable = glob[: min((at for at in (glob.find("["), glob.find("\\")) if at >= 0), default=len(glob))]
+    return max((part.strip("/") for part in re.split(r"[*?]+", readable)), key=len)
+
+
+def _first_special(text: str) -> int:
+    return min((at for at in map(text.find, _SPECIAL) if at >= 0), default=len(text))
 
 
 def path_matches(name: str, globs: str) -> bool:

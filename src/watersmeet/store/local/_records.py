@@ -13,6 +13,7 @@ from watersmeet.core.entities import ORIGIN, SOURCE, TOOL
 from watersmeet.core.errors import IndexDamaged, VersionConflict
 from watersmeet.core.names import is_text
 from watersmeet.core.registry_records import RecordChange, Stored
+from watersmeet.store._staged_records import following
 from watersmeet.store.local._checksums import fields_are_sound, record_is_sound, record_sum, unsound_records
 
 COLUMNS = "CAST(path AS BLOB), CAST(record AS BLOB), version, changed, sum"
@@ -106,11 +107,6 @@ def read_back(row: tuple[bytes, bytes, int, float, int]) -> Stored:
 
 def last(db: sqlite3.Connection) -> int:
     return int(db.execute("SELECT coalesce(max(version), 0) FROM records").fetchone()[0])
-
-
-def following(last: int) -> int:
-    """The next version: above all before, and not behind the clock, so that it exceeds those of a lost catalogue."""
-    return max(last + 1, time.time_ns() // 1_000_000)
 
 
 def check(db: sqlite3.Connection, path: str, replaces: int | None) -> None:

@@ -18,7 +18,7 @@ from watersmeet.store.local._checksums import CHUNK, HEAD, chunk_is_sound, field
 from watersmeet.store.local._counts import CHUNKS, KIND
 from watersmeet.store.local._links import resolved
 from watersmeet.store.local._place_columns import place_of
-from watersmeet.store.local.view import CatalogueView
+from watersmeet.store.local.view import FEW_DOCUMENTS, RARE_SHARE, CatalogueView
 
 if TYPE_CHECKING:
     from watersmeet.core.documents import Link
@@ -41,6 +41,17 @@ class DocumentsView(CatalogueView):
     """The `Documents` port, with further reads for the local store."""
 
     def passages(self, ids: Collection[ChunkId]) -> dict[ChunkId, Passage]:
+        cache = self.cache
+        cached = cache.passages
+        passages = {chunk: cached[chunk] for chunk in ids if chunk in cached}
+        others = [chunk for chunk in ids if chunk not in passages]
+        if not others:
+            return passages
+        found = self._read_passages(others)
+        cache.add_passages(found)
+        return {chunk: one for chunk in ids if (one := found.get(chunk) or passages.get(chunk))}
+
+    def _read_passages(self, ids: Collection[ChunkId]) -> dict[ChunkId, Passage]:
         found = self.query(f"{_PASSAGE} JOIN json_each(?) j ON c.id = j.value", [json.dumps(list(ids))])
         passages = [self._passage(row) for row in found]
         if len(passages) < len(ids) and len(found) < len(self.rows(ids)):  # an SQL index has lost it
@@ -366,6 +377,11 @@ class DocumentsView(CatalogueView):
 
     def sample(self, limit: int, visible: Condition = ANY, *, outside: bool = False, since: int = 0) -> list[ChunkId]:
         """A random but repeatable sample: the lowest ids, which are hashes and independent of the index's history."""
+        if visible.has_filters and not outside and not since and self.share(visible) < RARE_SHARE:
+            rows = self.few(visible, FEW_DOCUMENTS)
+            if rows is not None:
+                sql = "SELECT c.id FROM json_each(?) j CROSS JOIN chunks c ON c.row = j.value ORDER BY c.id LIMIT ?"
+                return [chunk for (chunk,) in self.query(sql, [json.dumps(rows), limit])]
         where, values = self.where(visible)
         where = f"NOT ({where or 'true'})" if outside else where
         joined = f"JOIN documents d ON d.id = c.document AND {where}" if where else ""

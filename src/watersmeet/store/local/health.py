@@ -6,7 +6,7 @@ import json
 import os
 import shutil
 from collections.abc import Iterator
-from contextlib import closing, suppress
+from contextlib import closing
 from typing import Any
 
 from watersmeet.core.errors import IndexBusy, IndexDamaged, NoIndex, WatersmeetError
@@ -17,6 +17,7 @@ from watersmeet.store.local._file_checks import mark, unmark
 from watersmeet.store.local._private_words import PUBLIC_TEXT
 from watersmeet.store.local._turns import writer_lock
 from watersmeet.store.local.documents import DocumentsView
+from watersmeet.store.local.sizes import catalogue_sizes, sizes_of
 from watersmeet.store.local.snapshot import Make, check_vectors_exist, store_of
 
 FEW_DEAD_ROWS = 10_000
@@ -27,6 +28,8 @@ REREAD_HINT = (
 )
 MAX_NAMED_PROBLEMS = 5
 """How many problems of the catalogue are listed."""
+MAX_NAMED_TABLES = 4
+"""How many tables of the catalogue are listed with their size."""
 
 
 def check_files(folder: str, make: Make) -> list[Check]:
@@ -40,7 +43,8 @@ def check_files(folder: str, make: Make) -> list[Check]:
             checks += _stores(folder, make, snapshot)
         except WatersmeetError as error:
             checks.append(Check("stores", False, str(error), error.hint))
-    return [*checks, _disk(folder), _lock(folder)]
+        checks.append(_disk(folder, snapshot))
+    return [*checks, _lock(folder)]
 
 
 def _catalogue(folder: str, snapshot: DocumentsView) -> Check:
@@ -131,10 +135,18 @@ def _verified(store: Any) -> Any:
     return store
 
 
-def _disk(folder: str) -> Check:
-    free, size = shutil.disk_usage(folder).free, size_of(folder)
+def _disk(folder: str, snapshot: DocumentsView) -> Check:
+    """Checks for free space, and says what takes how much: the largest tables of the catalogue, and the stores."""
+    parts = sizes_of(folder)
+    free, size, chunks = shutil.disk_usage(folder).free, sum(parts.values()), snapshot.statistics().chunks
     ok = free > max(50_000_000, size // 4)
-    return Check("disk", ok, f"{size / 1e6:.1f} MB used, {free / 1e9:.1f} GB free", "" if ok else "make room")
+    detail = f"{size / 1e6:.1f} MB used, {free / 1e9:.1f} GB free"
+    if chunks:
+        tables = {f"table {name}": size for name, size in list(catalogue_sizes(snapshot).items())[:MAX_NAMED_TABLES]}
+        sizes = {**parts, **tables, "texts in it": snapshot.text_bytes()}
+        each = ", ".join(f"{part} {size / chunks:,.0f}" for part, size in sizes.items())
+        detail += f"; bytes a chunk: {each}"
+    return Check("disk", ok, detail, "" if ok else "make room")
 
 
 def _lock(folder: str) -> Check:
@@ -145,12 +157,3 @@ def _lock(folder: str) -> Check:
             return Check("writer", True, "nobody is writing")
     except IndexBusy as error:
         return Check("writer", True, str(error))
-
-
-def size_of(folder: str) -> int:
-    size = 0
-    for path, _, names in os.walk(folder):
-        for name in names:
-            with suppress(OSError):  # another process may be writing
-                size += os.path.getsize(os.path.join(path, name))
-    return size

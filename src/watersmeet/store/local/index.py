@@ -25,6 +25,7 @@ from watersmeet.store.local.state import FileState
 
 if TYPE_CHECKING:
     from watersmeet.core.writing import Bookkeeping, KnownRoot, Preview, Root, WriterOptions
+    from watersmeet.store.local.contents import LocalContents
     from watersmeet.store.local.writer import LocalWriter
 
 IDLE_SECONDS = 60.0
@@ -200,6 +201,14 @@ class Local:
         self.close()
         freeze(self.place)
 
+    @contextmanager
+    def contents(self) -> Iterator[LocalContents]:
+        """All that one snapshot has, to move it into another store."""
+        from watersmeet.store.local.contents import LocalContents
+
+        with closing(LocalSnapshot(self.place, self.make)) as snapshot, snapshot.transaction():
+            yield LocalContents(snapshot)
+
     def check_frozen(self) -> None:
         """Raise if this is not a frozen copy that can be served, whoever made it."""
         if not is_frozen(self.place):
@@ -214,6 +223,12 @@ class Local:
         return check_files(self.place, self.make)
 
     def size_bytes(self) -> int:
-        from watersmeet.store.local.health import size_of
+        from watersmeet.store.local.sizes import size_of
 
         return size_of(self.place)
+
+    def size_by_part(self) -> dict[str, int]:
+        """Size on disk of the catalogue, of the words, and of the vectors of each tier."""
+        from watersmeet.store.local.sizes import sizes_of
+
+        return sizes_of(self.place)

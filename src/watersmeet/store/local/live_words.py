@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from watersmeet.core.model import ANY, ChunkId, Condition, Row
 from watersmeet.core.ports import Term, TextReader
 from watersmeet.core.visibility import AUDIENCE_GATE
-from watersmeet.store.local.view import FEW_DOCUMENTS, CatalogueView
+from watersmeet.store.local.view import FEW_DOCUMENTS, RARE_SHARE, CatalogueView
 
 if TYPE_CHECKING:
     from watersmeet.store.local.private_words import PrivateWords
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
 MAX_EQUAL = 2_000
 """Hits fetched at most to order equal scores by id: the order of rows depends on the index's history."""
-RARE_SHARE = 0.05
-"""If a smaller share of the rows passes, the matching rows are listed first, if they are few."""
 FETCH_FACTOR = 1.3
 """How many times more hits are fetched than the estimate needs."""
 MAX_FETCHED = 20_000

@@ -15,6 +15,7 @@ from collections.abc import Collection, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import IO, TYPE_CHECKING, Any
 from zlib import crc32
 
@@ -38,6 +39,8 @@ if TYPE_CHECKING:
 _ENDING = "postings"
 _MAX_SEGMENTS = 8
 """With more segments than this, the last ones are merged."""
+_BYTES_MERGED = 64
+"""Memory that a posting takes while it is merged."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +104,19 @@ class Content:
         start, end = int(self.starts[at]), int(self.starts[at + 1])
         return self.slots[start:end], self.weights[start:end]
 
+    def between(self, first: int, last: int) -> Content:
+        """The terms from `first` to `last`, and their postings."""
+        begin, end = int(self.terms.searchsorted(first)), int(self.terms.searchsorted(last, side="right"))
+        starts = self.starts[begin : end + 1]
+        postings = slice(int(starts[0]), int(starts[-1]))
+        return replace(
+            self,
+            terms=self.terms[begin:end],
+            starts=starts - starts[0],
+            slots=self.slots[postings],
+            weights=self.weights[postings],
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class _Commit:
@@ -123,6 +139,7 @@ class Postings:
 
     folder: str
     grace: float = option(60.0, "seconds for which replaced files are kept for other processes", least=0)
+    merge_bytes: int = option(100_000_000, "memory for merging segments; less takes no longer", least=1_000_000)
     _cache: ReaderCache[Reader] = field(default_factory=ReaderCache, init=False, repr=False, compare=False)
 
     def reader(self) -> Reader:
@@ -289,7 +306,7 @@ class Writer:
         wanted[slots[slots >= 0]] = True
         bases = zip(reader.bases, reader.segments, strict=True)
         masks = [wanted[base : base + len(content.rows)] for base, content in bases]
-        self._append(_merged(reader.segments, masks, np.zeros(0, np.int64)), len(self._commit.segments))
+        self._append(self._merged(reader.segments, masks, np.zeros(0, np.int64)), len(self._commit.segments))
 
     def commit(self) -> None:
         """Commits: durable first, then visible. Does nothing without a transaction."""
@@ -363,7 +380,12 @@ class Writer:
         drops = np.unique(np.concatenate([content.drops for content in old])) if start else np.zeros(0, np.int64)
         for segment in self._commit.segments[start:]:
             os.utime(segment.file(self._folder))
-        self._append(_merged(old, masks, drops), start)
+        self._append(self._merged(old, masks, drops), start)
+
+    def _merged(
+        self, contents: Sequence[Content], masks: Sequence[NDArray[np.bool_]], drops: NDArray[np.int64]
+    ) -> Content:
+        return _merged(contents, masks, drops, self._folder, self._store.merge_bytes)
 
 
 def _segment_of(rows: Sequence[int], drops: Sequence[int], texts: Sequence[Weighted]) -> Content:
@@ -388,34 +410,95 @@ def _segment_of(rows: Sequence[int], drops: Sequence[int], texts: Sequence[Weigh
     )
 
 
-def _merged(contents: Sequence[Content], masks: Sequence[NDArray[np.bool_]], drops: NDArray[np.int64]) -> Content:
+def _merged(
+    contents: Sequence[Content],
+    masks: Sequence[NDArray[np.bool_]],
+    drops: NDArray[np.int64],
+    folder: Path,
+    merge_bytes: int,
+) -> Content:
     """Merges segments in their order; `masks` select the slots of each that are kept.
+
+    Term after term, as many at a time as `merge_bytes` have room for. Postings are collected in temporary files.
+    """
+    import numpy as np
+
+    rows = np.concatenate([content.rows[mask] for content, mask in zip(contents, masks, strict=True)])
+    new_slots, base = [], 0
+    for mask in masks:
+        new_slots.append((base + np.cumsum(mask) - 1).astype("<u4"))
+        base += int(mask.sum())
+    terms, counts = [np.zeros(0, "<i8")], [np.zeros(1, "<i8")]
+    with TemporaryFile(dir=folder) as slots, TemporaryFile(dir=folder) as weights:
+        for first, last in _term_ranges(contents, max(1, merge_bytes // _BYTES_MERGED)):
+            parts = [content.between(first, last) for content in contents]
+            merged_terms, merged_counts, merged_slots, merged_weights = _merged_range(parts, masks, new_slots)
+            terms.append(merged_terms)
+            counts.append(merged_counts)
+            slots.write(merged_slots.data)
+            weights.write(merged_weights.data)
+        starts = np.concatenate(counts).cumsum()
+        return Content(
+            rows,
+            drops,
+            np.concatenate(terms),
+            starts,
+            _mapped(slots, "<u4", starts[-1]),
+            _mapped(weights, "<f2", starts[-1]),
+        )
+
+
+def _term_ranges(contents: Sequence[Content], most: int) -> Iterator[tuple[int, int]]:
+    """First and last term of ranges that have at most so many postings, or are one term."""
+    import numpy as np
+
+    terms = np.unique(np.concatenate([content.terms for content in contents]))
+    sizes = np.zeros(len(terms), np.int64)
+    for content in contents:
+        sizes[terms.searchsorted(content.terms)] += np.diff(content.starts)
+    ends, first = sizes.cumsum(), 0
+    while first < len(terms):
+        before = ends[first] - sizes[first]
+        after = max(first + 1, int(ends.searchsorted(before + most, side="right")))
+        yield int(terms[first]), int(terms[after - 1])
+        first = after
+
+
+def _merged_range(
+    parts: Sequence[Content], masks: Sequence[NDArray[np.bool_]], new_slots: Sequence[NDArray[np.uint32]]
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.uint32], NDArray[np.float16]]:
+    """Terms with their numbers of postings, and these postings, of one range of terms.
 
     Nothing is sorted: the number of postings of each term in each segment gives their positions.
     """
     import numpy as np
 
-    terms = np.unique(np.concatenate([content.terms for content in contents]))
-    counts = np.zeros((len(contents), len(terms)), dtype=np.int64)
-    alive = [mask[content.slots] for content, mask in zip(contents, masks, strict=True)]
-    for number, content in enumerate(contents):
+    terms = np.unique(np.concatenate([part.terms for part in parts]))
+    counts = np.zeros((len(parts), len(terms)), dtype=np.int64)
+    alive = [mask[part.slots] for part, mask in zip(parts, masks, strict=True)]
+    for number, part in enumerate(parts):
         before = np.concatenate([[0], np.cumsum(alive[number])])
-        counts[number, np.searchsorted(terms, content.terms)] = np.diff(before[content.starts])
-    starts = np.concatenate([[0], np.cumsum(counts.sum(axis=0))])
+        counts[number, np.searchsorted(terms, part.terms)] = np.diff(before[part.starts])
+    total = counts.sum(axis=0)
+    starts = np.concatenate([[0], np.cumsum(total)])
     slots = np.empty(starts[-1], dtype="<u4")
     weights = np.empty(starts[-1], dtype="<f2")
-    begin, base = starts[:-1].copy(), 0
-    for number, content in enumerate(contents):
+    begin = starts[:-1].copy()
+    for number, part in enumerate(parts):
         count = counts[number]
         places = np.arange(count.sum()) + np.repeat(begin - (np.cumsum(count) - count), count)
-        renumbered = base + np.cumsum(masks[number]) - 1
-        slots[places] = renumbered[content.slots[alive[number]]]
-        weights[places] = content.weights[alive[number]]
+        slots[places] = new_slots[number][part.slots[alive[number]]]
+        weights[places] = part.weights[alive[number]]
         begin += count
-        base += int(masks[number].sum())
-    used = np.diff(starts) > 0
-    rows = np.concatenate([content.rows[mask] for content, mask in zip(contents, masks, strict=True)])
-    return Content(rows, drops, terms[used], np.append(starts[:-1][used], starts[-1]), slots, weights)
+    used = total > 0
+    return terms[used], total[used], slots, weights
+
+
+def _mapped(file: IO[bytes], kind: str, count: int) -> NDArray[Any]:
+    import numpy as np
+
+    file.flush()
+    return np.asarray(np.memmap(file, dtype=kind, mode="r", shape=(int(count),))) if count else np.zeros(0, kind)
 
 
 def _write(file: IO[bytes], content: Content) -> int:

@@ -13,8 +13,8 @@ from dataclasses import replace
 from tempfile import TemporaryDirectory
 
 from watersmeet.core.errors import IndexMismatch, NoIndex
-from watersmeet.core.visibility import Audience, is_restricted
-from watersmeet.core.writing import Changes, FileState, Planned, Put, Root
+from watersmeet.core.visibility import Audience
+from watersmeet.core.writing import Changes, FileState, Planned, Put, Root, planned
 from watersmeet.store.local._connect import FILE, FORMAT, connect, sqlite_errors
 from watersmeet.store.local._paths import paths_of
 from watersmeet.store.local.catalogue import Catalogue
@@ -97,10 +97,7 @@ class Preview(Catalogue):
 
     def commit(self, changes: Changes, last: bool = False) -> list[Put]:
         """Nothing is written; what would have been is added to `planned`."""
-        for put in self.stamped(changes.put):
-            action = "moved" if put.moved_from else "changed" if self.owner(put.document.id) else "added"
-            self.planned.append(Planned(action, put.document.id, is_restricted(put.document.fields)))
-        self.planned += [Planned("removed", document) for document in changes.removed]
+        self.planned += planned(self.stamped(changes.put), changes.removed, lambda name: self.owner(name) is not None)
         return []
 
     def renew(self) -> None:

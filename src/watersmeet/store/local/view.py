@@ -10,7 +10,7 @@ from threading import Lock
 from typing import Any, TypeVar
 
 from watersmeet.core.errors import IndexDamaged
-from watersmeet.core.model import ANY, ChunkId, Condition, DocId, Row
+from watersmeet.core.model import ANY, ChunkId, Condition, DocId, Passage, Row
 from watersmeet.store.local import _conditions
 from watersmeet.store.local._checksums import checked_meta, damage
 from watersmeet.store.local._conditions import Sql, drivers, lowered, where
@@ -23,10 +23,13 @@ SAMPLE_ROWS = 256
 """Sample size for estimating the share of rows that satisfy a condition."""
 FEW_DOCUMENTS = 5_000
 """A condition that at most so many documents satisfy is resolved by listing these."""
+RARE_SHARE = 0.05
+"""If a smaller share of the rows passes, the matching rows are listed first, if they are few."""
 REREAD_HINT = "`watersmeet sync` reads it again"
 MAX_CACHED_CHUNKS = 20_000
 MAX_CACHED_CONDITIONS = 100
 MAX_LISTED_ROWS = 250_000
+MAX_CACHED_PASSAGES = 512
 """Limits of the cache, so that ever new ids or conditions do not fill the memory."""
 
 
@@ -43,7 +46,9 @@ class SnapshotCache:
         self.owners: dict[ChunkId, int] = {}
         self.names: dict[int, DocId] = {}
         self.name_words: dict[DocId, frozenset[str]] = {}
-        self.few: dict[str, list[Row] | None] = {}
+        self.passages: dict[ChunkId, Passage] = {}
+        self.few: dict[str, tuple[int, list[Row] | None]] = {}
+        self.every: dict[str, list[Row]] = {}
         self.shares: dict[str, float] = {}
         self.sample: list[Row] | None = None
         self.needed: dict[tuple[str, ...], bool] = {}
@@ -54,17 +59,24 @@ class SnapshotCache:
     def full(self) -> bool:
         if (
             len(self.ids) > MAX_CACHED_CHUNKS
-            or len(self.few) > MAX_CACHED_CONDITIONS
+            or len(self.few) + len(self.every) > MAX_CACHED_CONDITIONS
             or len(self.shares) > MAX_CACHED_CONDITIONS
         ):
             return True
-        listed = [len(rows or ()) for rows in self.few.values()]
+        listed = [len(rows or ()) for _, rows in self.few.values()] + [len(rows) for rows in self.every.values()]
         return len(listed) > 1 and sum(listed) > MAX_LISTED_ROWS
 
     def add(self, found: Iterable[tuple[Row, ChunkId, int]]) -> None:
         for row, chunk, document in found:
             self.ids[row], self.owners[chunk] = chunk, document
             self.rows[chunk] = row  # last: a thread that finds it finds the others too
+
+    def add_passages(self, found: Mapping[ChunkId, Passage]) -> None:
+        """Keeps what one query reads several times; many at once are read by something else than a query."""
+        if len(found) <= MAX_CACHED_PASSAGES // 2:
+            if len(self.passages) + len(found) > MAX_CACHED_PASSAGES:
+                self.passages = {}
+            self.passages.update(found)
 
 
 class CatalogueView:
@@ -219,20 +231,22 @@ class CatalogueView:
 
     def few(self, condition: Condition, limit: int) -> list[Row] | None:
         """The rows that satisfy a condition, ascending; None if they may be more than `limit`."""
-        cached, key = self.cache.few, f"{limit} {condition!r}"
-        if key not in cached:
+        cached, key = self.cache.few, repr(condition)
+        tried, rows = cached.get(key, (0, None))
+        if rows is None and tried < limit:
             documents = self.few_documents(condition, limit)
-            cached[key] = None if documents is None else self._rows_of(documents, condition, limit)
-        return cached[key]
+            rows = None if documents is None else self._rows_of(documents, condition, limit)
+            cached[key] = limit, rows
+        return rows if rows is not None and len(rows) <= limit else None
 
     def every(self, condition: Condition) -> list[Row]:
         """All rows that satisfy a condition, however many; used only if fetching hits does not find enough."""
-        cached, key = self.cache.few, f"every {condition!r}"
+        cached, key = self.cache.every, repr(condition)
         if key not in cached:
             must, values = self.where(condition)
             sql = f"SELECT c.row FROM documents d JOIN chunks c ON c.document = d.id WHERE {must or 'true'}"
             cached[key] = sorted(row for (row,) in self.query(sql, values))
-        return cached[key] or []
+        return cached[key]
 
     def few_documents(self, condition: Condition, limit: int = FEW_DOCUMENTS) -> list[int] | None:
         """The documents of the first part of a condition that at most `limit` satisfy; None if no part is so rare."""

@@ -1,0 +1,126 @@
+"""Generations of an index: each is a schema of its own in PostgreSQL, with collections of its own in Qdrant.
+
+A new one is filled beside the one that answers, and one statement names it. Queries that began before go on with
+theirs.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from threading import Lock
+from typing import TYPE_CHECKING
+from uuid import uuid4
+
+from watersmeet.core.errors import IndexMismatch
+from watersmeet.store.postgres._schema import GENERATION, LASTING, MIGRATIONS, VERSION
+from watersmeet.store.postgres.epochs import KEPT, Epoch
+from watersmeet.store.postgres.pool import Pool
+from watersmeet.store.qdrant.points import Qdrant
+
+if TYPE_CHECKING:
+    from watersmeet.store.postgres.pool import Db
+
+WRITE_SECONDS = 3600.0
+"""Longest statement of a writer."""
+
+
+def lasting_schema(name: str) -> str:
+    return f"wm_{name}"
+
+
+@dataclass(eq=False)
+class Generation:
+    """One generation, opened: connections, and the statistics that all queries of this process share."""
+
+    name: str
+    number: int
+    address: str
+    seconds: float
+    qdrant: Qdrant
+    threads: ThreadPoolExecutor
+    reading: Pool = field(init=False)
+    writing: Pool = field(init=False)
+    _epochs: dict[int, Epoch] = field(default_factory=dict, init=False)
+    _lock: Lock = field(default_factory=Lock, init=False)
+
+    def __post_init__(self) -> None:
+        schemas = (self.schema, lasting_schema(self.name))
+        self.reading = Pool(self.address, self.seconds, self.seconds, schemas)
+        self.writing = Pool(self.address, self.seconds, WRITE_SECONDS, schemas)
+
+    @property
+    def schema(self) -> str:
+        return f"{lasting_schema(self.name)}__{self.number}"
+
+    def epoch(self, number: int) -> Epoch:
+        """Read once for all queries until there is another."""
+        epoch = self._epochs.get(number)
+        if epoch is None:
+            with self._lock:
+                epoch = self._epochs.get(number)
+                if epoch is None:
+                    epoch = Epoch.read(self.reading, number)
+                    recent = {n: one for n, one in self._epochs.items() if n > number - KEPT}
+                    self._epochs = {**recent, number: epoch}
+        return epoch
+
+    def collection(self, points: str, store: str) -> str:
+        return f"{points}-{store}"
+
+    def close(self) -> None:
+        self.reading.close()
+        self.writing.close()
+
+
+def make_lasting(pool: Pool, name: str) -> None:
+    """The tables that last, made or brought up to date."""
+    schema = lasting_schema(name)
+    with pool.transaction() as db:
+        db.execute("SELECT pg_advisory_xact_lock(hashtext('watersmeet'), hashtext(%s))", [name])
+        if not db.execute("SELECT 1 FROM pg_namespace WHERE nspname = %s", [schema]).fetchone():
+            db.execute(f"CREATE SCHEMA {schema}")
+            db.execute(f"SET LOCAL search_path TO {schema}")
+            db.execute(LASTING)
+            return
+        db.execute(f"SET LOCAL search_path TO {schema}")
+        ((version,),) = db.execute("SELECT version FROM index_head").fetchall()
+        if version > VERSION:
+            raise IndexMismatch(f"the index {name} was written by a newer watersmeet", "upgrade this one")
+        for step in range(version, VERSION):
+            db.execute(MIGRATIONS[step])
+        db.execute("UPDATE index_head SET version = %s", [VERSION])
+
+
+def make_generation(pool: Pool, name: str) -> int:
+    """An empty generation, which nothing names yet; its number was never used before."""
+    with pool.transaction() as db:
+        ((number,),) = db.execute(
+            f"UPDATE {lasting_schema(name)}.index_head SET made = made + 1 RETURNING made"
+        ).fetchall()
+        schema = f"{lasting_schema(name)}__{number}"
+        db.execute(f"CREATE SCHEMA {schema}")
+        db.execute(f"SET LOCAL search_path TO {schema}")
+        db.execute(GENERATION)
+        db.execute("UPDATE head SET points = %s", [f"wm-{name}-{number}-{uuid4().hex[:8]}"])
+    return int(number)
+
+
+def name_generation(db: Db, number: int) -> None:
+    """Let queries search a generation from now on, in the transaction of `db`."""
+    db.execute(
+        "UPDATE index_head SET previous = nullif(generation, 0), generation = %s, named = clock_timestamp()", [number]
+    )
+
+
+def drop_generation(pool: Pool, qdrant: Qdrant, name: str, number: int) -> None:
+    schema = f"{lasting_schema(name)}__{number}"
+    found = pool.ask("SELECT 1 FROM pg_namespace WHERE nspname = %s", [schema])
+    if not found:
+        return
+    ((points,),) = pool.ask(f"SELECT points FROM {schema}.head")
+    for collection in qdrant.names():
+        if collection.startswith(f"{points}-"):
+            qdrant.drop(collection)
+    with pool.connection() as db:
+        db.execute(f"DROP SCHEMA {schema} CASCADE")

@@ -1,0 +1,200 @@
+"""Connections to PostgreSQL, taken from a pool. A connection that is lost is replaced by the next statement."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from threading import Lock
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qsl, urlencode, urlsplit
+
+from watersmeet.common.redaction import excerpt, secrets_of, shown
+from watersmeet.core.errors import ConfigError, DatabaseDown, DatabaseProblem, DiskFull, WatersmeetError
+
+if TYPE_CHECKING:
+    import psycopg
+
+    Db = psycopg.Connection[Any]
+
+DEFAULT_NAME = "main"
+NAME = re.compile(r"[a-z][a-z0-9]*(?:_[a-z0-9]+)*")
+MAX_NAME = 40
+DOWN_HINT = "start it, or check the address and the network; the next command or query connects again"
+IDLE = 8
+"""Connections kept open."""
+
+
+def address_of(place: str) -> tuple[str, str]:
+    """What libpq connects to, and the name of the index: `?index=NAME` of an address."""
+    parts = urlsplit(place)
+    options = dict(parse_qsl(parts.query, keep_blank_values=True))
+    name = options.pop("index", DEFAULT_NAME)
+    if not NAME.fullmatch(name) or len(name) > MAX_NAME:
+        raise ConfigError(
+            f"an index cannot be called {name!r}", "use small letters, digits and single underscores: ?index=team_a"
+        )
+    return parts._replace(query=urlencode(options)).geturl(), name
+
+
+@dataclass
+class Pool:
+    """Connections to one database, whose tables are looked for in these schemas."""
+
+    address: str
+    seconds: float
+    statement_seconds: float
+    schemas: tuple[str, ...] = ()
+    _free: list[Db] = field(default_factory=list, init=False)
+    _closed: bool = field(default=False, init=False)
+    _lock: Lock = field(default_factory=Lock, init=False)
+
+    @property
+    def place(self) -> str:
+        """The address without secrets."""
+        return shown(self.address)
+
+    def ask(self, sql: str, values: Sequence[Any] = ()) -> list[Any]:
+        """One statement, which is one call and sees one state of the database. It is repeated if the connection was
+        lost while nobody used it, so it only reads."""
+        for again in (True, False):
+            with self.errors():
+                connection, used = self._taken()
+                try:
+                    found = connection.execute(sql, values).fetchall()
+                except self._lost():
+                    self._close(connection)
+                    if used and again:
+                        continue
+                    raise
+                except BaseException:
+                    self._give_back(connection)
+                    raise
+                self._give_back(connection)
+                return found
+        raise AssertionError("the loop returns or raises")
+
+    @contextmanager
+    def connection(self) -> Iterator[Db]:
+        """A connection for several statements."""
+        with self.errors():
+            connection = self._checked()
+            try:
+                yield connection
+            finally:
+                self._give_back(connection)
+
+    @contextmanager
+    def transaction(self) -> Iterator[Db]:
+        with self.connection() as db, db.transaction():
+            yield db
+
+    def close(self) -> None:
+        """Close idle connections now, and each other one when it is given back."""
+        with self._lock:
+            self._closed = True
+            free, self._free = self._free, []
+        for connection in free:
+            self._close(connection)
+
+    # ------------------------------------------------------------ connections
+
+    def _taken(self) -> tuple[Db, bool]:
+        """A connection, and whether it was used before."""
+        with self._lock:
+            if self._free:
+                return self._free.pop(), True
+        return self._connected(), False
+
+    def _checked(self) -> Db:
+        """A connection that answers."""
+        while True:
+            connection, used = self._taken()
+            if not used:
+                return connection
+            try:
+                connection.execute("SELECT 1")
+            except self._lost():
+                self._close(connection)
+            else:
+                return connection
+
+    def _connected(self) -> Db:
+        psycopg = _driver()
+        options = f"-c timezone=UTC -c statement_timeout={round(self.statement_seconds * 1000)}"
+        if self.schemas:
+            options += f" -c search_path={','.join(self.schemas)}"
+        connection: Db = psycopg.connect(
+            self.address,
+            autocommit=True,
+            prepare_threshold=None,
+            connect_timeout=max(2, round(self.seconds)),
+            options=options,
+            application_name="watersmeet",
+        )
+        return connection
+
+    def _give_back(self, connection: Db) -> None:
+        psycopg = _driver()
+        idle = connection.info.transaction_status == psycopg.pq.TransactionStatus.IDLE
+        with self._lock:
+            if idle and not (connection.closed or self._closed) and len(self._free) < IDLE:
+                self._free.append(connection)
+                return
+        self._close(connection)
+
+    @staticmethod
+    def _close(connection: Db) -> None:
+        with suppress(Exception):
+            connection.close()
+
+    @staticmethod
+    def _lost() -> tuple[type[Exception], ...]:
+        psycopg = _driver()
+        return psycopg.OperationalError, psycopg.InterfaceError
+
+    # ------------------------------------------------------------ errors
+
+    @contextmanager
+    def errors(self) -> Iterator[None]:
+        """Errors of the driver, as errors with a hint and without secrets."""
+        psycopg = _driver()
+        try:
+            yield
+        except (WatersmeetError, psycopg.errors.LockNotAvailable):
+            raise
+        except psycopg.errors.DiskFull as error:
+            raise DiskFull(f"{self.place}: {self._said(error)}", "make room; nothing was lost") from None
+        except psycopg.errors.InsufficientPrivilege as error:
+            raise DatabaseProblem(f"{self.place} refuses: {self._said(error)}", "check user and rights") from None
+        except (psycopg.OperationalError, psycopg.InterfaceError) as error:
+            said = self._said(error)
+            if "authentication failed" in said or "does not exist" in said:
+                raise DatabaseProblem(f"{self.place} refuses: {said}", "check user, password and database") from None
+            raise DatabaseDown(f"{self.place} does not answer: {said}", DOWN_HINT) from None
+        except psycopg.ProgrammingError as error:
+            if 'missing "="' in str(error) or ("invalid" in str(error) and not error.sqlstate):
+                raise ConfigError(f"{self.place} cannot be used: {self._said(error)}", "check the address") from None
+            raise DatabaseProblem(f"{self.place}: {self._said(error)}") from error
+        except psycopg.Error as error:
+            raise DatabaseProblem(f"{self.place}: {self._said(error)}") from None
+
+    def _said(self, error: Exception) -> str:
+        return excerpt(str(error), secrets_of(self.address, {}))
+
+
+def _driver() -> Any:
+    try:
+        import psycopg
+    except ModuleNotFoundError as error:
+        raise ConfigError("an index in PostgreSQL needs psycopg", "pip install 'watersmeet[cluster]'") from error
+    return psycopg
+
+
+def copy(db: Db, table: str, columns: str, lines: Sequence[Sequence[Any]]) -> None:
+    """Add lines to a table in bulk."""
+    if lines:
+        with db.cursor() as cursor, cursor.copy(f"COPY {table} ({columns}) FROM STDIN") as copying:
+            for line in lines:
+                copying.write_row(line)

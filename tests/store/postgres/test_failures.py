@@ -1,0 +1,144 @@
+"""Servers that die and come back: what searches say meanwhile, and that nothing has to be restarted here."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from cluster_indexes import cluster_environment, cluster_index, points_of
+from clusters import NOT_RUN, Qdrant, missing, restart_postgres, running
+from engine_filling import EngineFilling
+from watersmeet import Engine
+from watersmeet.core.errors import DatabaseDown, DatabaseProblem, WatersmeetError
+from watersmeet.core.model import Request
+from watersmeet.engine.settings.settings import load
+from watersmeet.store.qdrant.nodes import Nodes
+from watersmeet.testing.contracts.corpus import page
+
+pytestmark = [pytest.mark.server, pytest.mark.kill, pytest.mark.skipif(bool(missing()), reason=NOT_RUN)]
+
+
+ROOT = Path(__file__).parents[3]
+
+
+@pytest.fixture
+def filling() -> Iterator[EngineFilling]:
+    with cluster_index() as made:
+        made.put([page("a.md", ((), "A tern by the pier.")), page("b.md", ((), "An auk."))])
+        yield made
+
+
+def found(engine: Engine) -> tuple[list[str], set[str]]:
+    answer = engine.search(Request("tern", mode="lexical"))
+    return [result.document for result in answer.results], {failure.by for failure in answer.failures}
+
+
+def eventually(engine: Engine, wanted: tuple[list[str], set[str]]) -> None:
+    end = time.monotonic() + 60
+    while True:
+        try:
+            last: object = found(engine)
+        except WatersmeetError as error:
+            last = error
+        if last == wanted:
+            return
+        assert time.monotonic() < end, last
+        time.sleep(0.1)
+
+
+def test_a_dead_qdrant_is_a_named_failure_until_it_answers(filling: EngineFilling) -> None:
+    qdrant = running().qdrant
+    with Engine(filling.index, load(environ={"WATERSMEET__INDEX__VECTORS": "false"})) as engine:
+        assert found(engine) == (["a.md"], set())
+        qdrant.kill()
+        try:
+            answer = engine.search(Request("pier"))
+            assert {failure.by for failure in answer.failures} == {"lexical"}
+            assert "Qdrant" in answer.failures[0].reason
+            assert answer.failures[0].hint
+            assert [check.name for check in filling.index.check() if not check.ok][:1] == ["text store"]
+        finally:
+            qdrant.start()
+        eventually(engine, (["a.md"], set()))
+
+
+def test_a_dead_postgresql_is_an_error_until_it_answers(filling: EngineFilling) -> None:
+    with Engine(filling.index, load(environ={"WATERSMEET__INDEX__VECTORS": "false"})) as engine:
+        assert found(engine) == (["a.md"], set())
+        with restart_postgres():
+            with pytest.raises(DatabaseDown) as raised:
+                engine.search(Request("pier"))
+            assert raised.value.hint
+            assert [check.name for check in filling.index.check() if not check.ok] == ["index"]
+        eventually(engine, (["a.md"], set()))
+
+
+def test_a_killed_writer_holds_nobody_up(filling: EngineFilling) -> None:
+    """On one machine its lease is free at once, and the points of what it never committed are removed."""
+    code = (
+        "import sys; sys.path[:0] = ['tests/helpers', '.']\n"
+        "from watersmeet.engine.index.location import open_index\n"
+        "from watersmeet.engine.index.writer import open_for_writing\n"
+        "from watersmeet.engine.settings.settings import load\n"
+        "from tests.store.postgres.test_writing import put_of, page, Changes\n"
+        "settings = load()\n"
+        "with open_for_writing(open_index(sys.argv[1], settings), settings) as opened:\n"
+        "    writer = opened.catalogue\n"
+        "    writer._points(writer._versions(Changes(put=[put_of(page('k.md', ((), 'A tern that dies.')))])))\n"
+        "    print('written', flush=True)\n"
+        "    sys.stdin.read()\n"
+    )
+    environ = {**os.environ, **cluster_environment(), "WATERSMEET__INDEX__VECTORS": "false"}
+    command = [sys.executable, "-c", code, filling.place]
+    with subprocess.Popen(
+        command, env=environ, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as writer:
+        assert writer.stdout is not None
+        assert writer.stdout.readline() == "written\n"
+        assert points_of(filling.index) == 3
+        writer.kill()
+        writer.wait()
+        filling.put([page("c.md", ((), "A gull."))])
+    assert points_of(filling.index) == 3
+    with filling.index.snapshot() as snapshot:
+        assert [record.document for record in snapshot.records()] == ["a.md", "b.md", "c.md"]
+
+
+def test_another_node_is_asked_and_the_dead_one_is_left_out() -> None:
+    qdrant = running().qdrant
+    nodes = Nodes(["http://127.0.0.1:1", qdrant.url], [0], "", 10.0, 10.0)
+    try:
+        for _ in range(6):
+            assert nodes.call("GET", "/collections") is not None
+        assert nodes.down() == ["127.0.0.1:1"]
+        asked = [node.failures for node in nodes._nodes]
+        assert asked == [1, 0]  # it was met once, not every second time
+    finally:
+        nodes.close()
+
+
+def test_keys_are_sent_and_never_shown(tmp_path_factory: pytest.TempPathFactory) -> None:
+    folder = tmp_path_factory.mktemp("key") / "qdrant"
+    qdrant = Qdrant(folder, settings={"QDRANT__SERVICE__API_KEY": "sesame-77"})
+    try:
+        for key, refused in (("sesame-77", False), ("wrong-key-88", True)):
+            nodes = Nodes([qdrant.url], [qdrant.grpc_port], key, 10.0, 10.0)
+            if refused:
+                with pytest.raises(WatersmeetError, match="refuses the key") as raised:
+                    nodes.call("GET", "/collections")
+                assert key not in str(raised.value)
+                with pytest.raises(WatersmeetError, match="refuses the key"):
+                    nodes.put(b"")
+            else:
+                assert nodes.call("GET", "/collections") == {"collections": []}
+                with pytest.raises(DatabaseProblem, match="Qdrant"):  # an empty message names no collection
+                    nodes.put(b"")
+            nodes.close()
+    finally:
+        qdrant.stop()
