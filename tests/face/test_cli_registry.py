@@ -121,6 +121,16 @@ def test_what_goes_wrong(run: Run, place: Path, arguments: tuple[str, ...], code
     assert hint in done.stderr.partition("hint:")[2]
 
 
+def test_checking_registers_nothing(run: Run, ask: Ask, place: Path) -> None:
+    (place / "one.json").write_text(json.dumps(RECORDS[0]))
+    run("register", "one.json", "-q", cwd=place)
+    (place / "copy.json").write_text(json.dumps({**RECORDS[0], "path": "/copy"}))
+    found = ask("register", "copy.json", "--check", cwd=place)
+    assert [one["path"] for one in found["records"][0]["duplicates"]] == ["/context7"]
+    assert found == ask("check-duplicates", "copy.json", cwd=place)
+    assert [one["document"] for one in ask("list", cwd=place)["documents"]] == ["/context7", "/context7#query-docs"]
+
+
 @pytest.mark.parametrize("content", ["", "{", "[1, 2]", "not: [yaml", '{"path": 3}'])
 def test_a_file_with_nothing_in_it_is_an_error_without_a_traceback(run: Run, tmp_path: Path, content: str) -> None:
     (tmp_path / "x.json").write_text(content)

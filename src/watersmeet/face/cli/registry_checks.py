@@ -36,9 +36,14 @@ def check_duplicates_command(
     Lists entities with the same path, name or content, and those that say almost the same, with a score. Exit code 1 if
     there are none.
     """
+    show_duplicates(place, kind or "", min_score, index, as_json, quiet)
+
+
+def show_duplicates(place: str, kind: str, min_score: float, index: str, as_json: bool, quiet: bool) -> None:
+    """Print what the records of a place would repeat, and exit with 1 if that is nothing."""
     source: str | bytes = sys.stdin.buffer.read() if place == "-" else place
     with Engine(find_index(index), loaded()) as engine:
-        found = engine.registry.check_duplicates(source, kind=kind or "", min_score=min_score)
+        found = engine.registry.check_duplicates(source, kind=kind, min_score=min_score)
     if as_json:
         print_json(found)
     else:
