@@ -86,24 +86,17 @@ async def _listed(request: Request, name: str, kind: str, choice: dict[str, Any]
     return await answer(request, work)
 
 
-@router.get(
-    "/api/servers",
-    response_model=shapes.Servers,
-    responses=problem_responses(),
-    summary="List servers, optionally by a text they contain",
-)
-async def servers(request: Request, choice: Choice) -> Response:
-    return await _listed(request, "servers", SERVER, choice)
+def _listing(path: str, kind: str, name: str, shape: type[Any]) -> None:
+    async def listing(request: Request, choice: Choice) -> Response:
+        return await _listed(request, name, kind, choice)
+
+    listing.__name__ = name
+    summary = f"List {name}, optionally by a text they contain"
+    router.get(path, response_model=shape, responses=problem_responses(), summary=summary)(listing)
 
 
-@router.get(
-    "/api/agents",
-    response_model=shapes.Agents,
-    responses=problem_responses(),
-    summary="List agents, optionally by a text they contain",
-)
-async def agents(request: Request, choice: Choice) -> Response:
-    return await _listed(request, "agents", AGENT, choice)
+_listing("/api/servers", SERVER, "servers", shapes.Servers)
+_listing("/api/agents", AGENT, "agents", shapes.Agents)
 
 
 @router.get(
