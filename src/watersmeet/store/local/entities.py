@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from threading import Lock
 from typing import Any
 
@@ -54,7 +54,7 @@ class LiveEntities:
 
     def mentioning(self, words: Sequence[str], condition: Condition, limit: int) -> list[Mention]:
         """Mentions in ranking order. They are ranked before filtering, so that only as many as needed are looked up."""
-        mentions, order = self._mentions_of(words, self._kinds_of(condition))
+        mentions, order = self._mentions_of(words, kinds_of(condition, self.kinds()))
         found: list[Mention] = []
         start, size = 0, 2 * limit
         while start < len(order) and len(found) < limit:
@@ -188,14 +188,6 @@ class LiveEntities:
                 self._query_cache[singulars, *kinds] = result
         return result
 
-    def _kinds_of(self, condition: Condition) -> tuple[str, ...]:
-        """The entity kinds that a condition allows."""
-        kinds = entity_kinds(self.kinds())
-        for key, wanted in (*condition.fields.items(), *condition.also):
-            if key == "kind":
-                kinds = tuple(kind for kind in kinds if kind in wanted)
-        return kinds
-
     def _postings(self, word: str, kind: str) -> list[tuple[int, int]]:
         found = self._postings_cache.get((word, kind))
         if found is None:
@@ -208,3 +200,12 @@ class LiveEntities:
                     self._postings_cache = {}
                 self._postings_cache[word, kind] = found
         return found
+
+
+def kinds_of(condition: Condition, stored: Iterable[str] = ()) -> tuple[str, ...]:
+    """The entity kinds that a condition allows, in a catalogue with these kinds."""
+    kinds = entity_kinds(stored)
+    for key, wanted in (*condition.fields.items(), *condition.also):
+        if key == "kind":
+            kinds = tuple(kind for kind in kinds if kind in wanted)
+    return kinds
