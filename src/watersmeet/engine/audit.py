@@ -65,9 +65,11 @@ def audited(index: ReadableIndex, action: str, targets: Sequence[str], **detail:
 
 
 def _can_log(path: str) -> bool:
-    """Whether there is a folder for the log, and it is not that of a copy that is never written."""
+    """Whether there is a folder for the log that can be written, and is not that of a copy that never is. If not, the
+    change itself says why it is refused."""
     folder = os.path.dirname(path)
-    return os.path.isdir(folder) and not os.path.lexists(os.path.join(folder, FROZEN))
+    place = path if os.path.lexists(path) else folder
+    return os.access(place, os.W_OK) and not os.path.lexists(os.path.join(folder, FROZEN))
 
 
 def note(path: str, action: str, targets: Sequence[str], **result: Any) -> None:
