@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from watersmeet.common.dates import parse_date
 from watersmeet.common.redaction import shown
 from watersmeet.core.actor import current_actor
-from watersmeet.core.files import make_private, private
+from watersmeet.core.files import can_write, make_private, private
 from watersmeet.core.index import FROZEN
 from watersmeet.core.model import DocId
 from watersmeet.engine.query.visibility import is_limited, visible_to
@@ -69,7 +69,7 @@ def _can_log(path: str) -> bool:
     change itself says why it is refused."""
     folder = os.path.dirname(path)
     place = path if os.path.lexists(path) else folder
-    return os.access(place, os.W_OK) and not os.path.lexists(os.path.join(folder, FROZEN))
+    return can_write(place) and not os.path.lexists(os.path.join(folder, FROZEN))
 
 
 def note(path: str, action: str, targets: Sequence[str], **result: Any) -> None:
