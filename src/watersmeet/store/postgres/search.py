@@ -51,7 +51,7 @@ class _Searched:
             rows = [row for row, _ in (*offered, *(hit for other in others for hit in other))]
             live = snapshot.rows.of(dict.fromkeys(rows))
             found = [
-                (live[row].passage.id, score)
+                (live[row].id, score)
                 for row, score in offered
                 if row in live and live[row].satisfies(condition, snapshot.collections)
             ]
@@ -111,7 +111,7 @@ class LiveWords(_Searched):
         for dimension, hits in zip(rare, holders, strict=False):
             if len(hits) < MANY:
                 live = snapshot.rows.of([row for row, _ in hits])
-                snapshot.holders[dimension] = {live[row].passage.id: w for row, w in hits if row in live}
+                snapshot.holders[dimension] = {live[row].id: w for row, w in hits if row in live}
         return found
 
     def score(self, terms: Sequence[Term], ids: Collection[ChunkId]) -> dict[ChunkId, float]:
@@ -166,7 +166,7 @@ class LiveVectors(_Searched):
         live = {
             row: one for row, one in snapshot.rows.of(rows).items() if one.satisfies(condition, snapshot.collections)
         }
-        answers = [{live[row].passage.id: score for row, score in one.items() if row in live} for one in scored()]
+        answers = [{live[row].id: score for row, score in one.items() if row in live} for one in scored()]
         if any(len(one) >= fetch and len(one.keys() & live) < limit for one in offered):  # too many are dead
             ranked = [dict(self._one(vector, condition, limit)) for vector in valid]
             answers = self._scored_chunks(valid, set[ChunkId]().union(*ranked))
