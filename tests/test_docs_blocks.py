@@ -89,6 +89,11 @@ ELSEWHERE = {
         "watersmeet pull --config mongodb.toml": "needs MongoDB; tests/face/test_mongodb.py has its own",
         'watersmeet find-entities "weather" --config mongodb.toml': "the same",
     },
+    "docs/how-to/operate.md": {
+        'python3 -m venv /opt/watersmeet && /opt/watersmeet/bin/pip install "watersmeet[granite]"': (
+            "changes the machine; scripts/deploy.py tries the units elsewhere"
+        ),
+    },
     "ARCHITECTURE.md": {"  index time                                        query time": "a drawing"},
 }
 """Steps of a command (between `&&`), or first lines of a block, that are not run, and why."""

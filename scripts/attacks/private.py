@@ -187,17 +187,17 @@ def sessions(folder: Path) -> str:
     return "the one used least lately makes room"
 
 
-@probe("/health with the index gone, and a body without a type")
+@probe("/ready with the index gone, and a body without a type")
 def health(folder: Path) -> str:
     with served(folder, None, **WORDS) as site:
-        require(site.ask("/health")[0] == 200, "not ok with an index")
+        require(site.ask("/ready")[0] == 200, "not ready with an index")
         connection = http.client.HTTPConnection("127.0.0.1", site.port, timeout=20)
         connection.request("POST", "/api/search", b'{"query": "clock"}')
         answer = connection.getresponse()
         text = answer.read().decode()
         require(answer.status == 415 and "Content-Type: application/json" in text, f"{answer.status}: {text}")
         (folder / "x").rename(folder / "y")
-        status, text, _ = site.ask("/health")
+        status, text, _ = site.ask("/ready")
         require(status == 503 and "in the index" not in text, f"{status}: {text}")
     return "503, and 415 with the type to send"
 

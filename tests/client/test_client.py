@@ -331,7 +331,8 @@ def test_another_server(odd: Site, step: Any) -> None:
 
 
 def test_a_folder_that_is_not_indexed_yet(odd: Site) -> None:
-    odd.always = answer(b'{"status": "starting"}')
+    problem = {"status": 503, "detail": "the folder is being indexed", "error": "IndexProblem", "state": "starting"}
+    odd.always = answer(json.dumps(problem).encode(), 503)
     with pytest.raises(IndexProblem, match="being indexed"):
         Client(odd.url).check()
 

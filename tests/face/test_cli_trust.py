@@ -63,7 +63,8 @@ def test_keys_and_texts_go_nowhere_until_the_folder_is_trusted(
 
     def search() -> subprocess.CompletedProcess[str]:
         if not inside:
-            assert run("sync", ".", "--quiet", "--recreate", cwd=cwd, **SECRET).returncode == 0
+            flags = ("--quiet", "--recreate", "--in-place")  # in place: else it is refused without vectors
+            assert run("sync", ".", *flags, cwd=cwd, **SECRET).returncode == 0
         where = ["--in", str(download)] if inside else []
         return run("search", "rotate keys", "--json", *where, cwd=cwd, **SECRET)
 

@@ -143,13 +143,13 @@ class TestServer:
         assert answer["indexing"] == {"done": 10, "files": FILES}
         assert answer["notes"] == ["10 of 40 files are indexed so far; ask again for the rest"]
         assert (steps[-1].done, steps[-1].total) == (10, FILES)
-        assert service.ready() == "starting"
+        assert service.ready().state == "starting"
         assert service.status(OWNER)["indexing"] == {"done": 10, "files": FILES}
         closed.open.set()
         until_ready(service)
         assert asked(service, "zq39x")["results"][0]["document"] == "page39.md"
         assert "indexing" not in asked(service, "heron")
-        assert service.ready() == "ok"
+        assert service.ready().ready
 
     def test_with_nothing_committed_the_answer_is_empty(
         self, start: Callable[..., Service], gate: Callable[[int], Gate]

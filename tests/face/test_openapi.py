@@ -73,5 +73,6 @@ def test_every_route_is_described(site: Served) -> None:
         "/api/classify",
         "/api/status",
         "/health",
+        "/ready",
         "/metrics",
     }

@@ -238,18 +238,6 @@ def test_without_an_index_the_answer_is_503_with_a_hint(engine: Engine) -> None:
         assert site.ask("/metrics").status == 200
 
 
-@pytest.mark.server
-def test_health_tells_of_an_index_that_is_gone(engine: Engine, vault: Path) -> None:
-    engine.sync([vault])
-    with served(engine, host="0.0.0.0") as site:  # noqa: S104 - as if it listened on all addresses
-        assert site.ask("/health").json() == {"status": "ok"}
-        Path(engine.folder).rename(vault / "moved")  # in one step: SQLite deletes files of its own meanwhile
-        answer = site.ask("/health")
-    assert (answer.status, answer.headers["Retry-After"]) == (503, "1")
-    assert answer.json()["detail"] == "there is no index in the index folder"
-    assert "sync" in answer.json()["hint"]
-
-
 def test_a_body_without_a_type_is_told_which_to_send(site: Served) -> None:
     for sent in ({}, {"Content-Type": "text/plain"}, {"Content-Type": "application/x-www-form-urlencoded"}):
         answer = site.raw("POST", "/api/search", b'{"query": "keys"}', sent)

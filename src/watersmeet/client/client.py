@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 from watersmeet.client.decode import decoded, decoded_report
 from watersmeet.client.registry import ClientRegistry
 from watersmeet.client.transport import ADDRESS, Transport, segment
-from watersmeet.core.errors import ConfigError, IndexProblem, NoReply, WatersmeetError
+from watersmeet.core.errors import ConfigError, NoReply, WatersmeetError
 from watersmeet.core.model import Answer, Request
 from watersmeet.engine.sync.report import Progress
 
@@ -208,6 +208,4 @@ class Client:
 
     def check(self) -> None:
         """Raise if there is no server, or its index cannot be searched."""
-        state = self._transport.read("/health")["status"]
-        if state == "starting":
-            raise IndexProblem("the folder is being indexed; nothing is there yet", "ask again in a moment")
+        self._transport.read("/ready")

@@ -7,7 +7,7 @@ which a store applies before ranking, never by listing all that match.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -405,4 +405,95 @@ class Index(ReadableIndex, Protocol):
 
     def note_damage(self, reason: str) -> None:
         """Record damage, to be repaired by the next writer."""
+        ...
+
+
+class OnServers(Protocol):
+    """An index on servers, for the readiness of whoever searches it."""
+
+    def servers(self) -> list[Check]:
+        """The servers by name, each asked once with the deadline of a query."""
+        ...
+
+
+class Readable(Protocol):
+    def read(self, size: int, /) -> bytes: ...
+
+
+class BackupPart(NamedTuple):
+    """A piece of a backup: a file of a local index, a table of a database, a named state. Its content is read once."""
+
+    name: str
+    size: int
+    content: Readable
+
+
+class BackupSource(NamedTuple):
+    """One consistent state of an index, to be read part by part."""
+
+    documents: int
+    parts: Iterator[BackupPart]
+
+
+class BackedUp(Protocol):
+    """An index that can be backed up while others write, and made again from its parts. Named states are not part of
+    it: the engine adds them."""
+
+    @property
+    def kind(self) -> str:
+        """Name of the store: a backup of one is not restored by another."""
+        ...
+
+    def back_up(self, scratch: str, wait: float) -> AbstractContextManager[BackupSource]:
+        """Hold one state until the block ends. `scratch`: an empty folder for temporary files. `IndexBusy` if writers
+        do not pause within `wait` seconds; raises if the index is damaged."""
+        ...
+
+    def restore(self, parts: Iterator[BackupPart], states: Collection[str], replace: bool, wait: float) -> int:
+        """Make the index from parts, all or nothing, and return the number of documents. `states`: the names of states
+        among the parts. Any error, also of the iterator, leaves what was there. `replace`: instead of an index that
+        exists, which is an error otherwise."""
+        ...
+
+
+class ChangedRecords(NamedTuple):
+    """Registered records that one generation has, or has otherwise, and those that it has no longer."""
+
+    records: Sequence[Mapping[str, Any]]
+    gone: Sequence[str]
+
+
+CatchUp = Callable[[str, ChangedRecords], None]
+"""Called with the place of a generation that is about to be taken, and the records of the present one that differ,
+while nobody else can write."""
+
+
+class NextGeneration(NamedTuple):
+    """A generation that is being built: an index at a place of its own, with the roots and records of the old one.
+
+    `adopt(catch_up, wait)` puts it in the place of the old one, which can be taken back. `IndexBusy` if roots were
+    changed meanwhile."""
+
+    place: str
+    adopt: Callable[[CatchUp, float], None]
+
+
+class Generations(Protocol):
+    """An index that can be built anew beside itself, and goes on to answer until then."""
+
+    def can_be_beside(self) -> bool:
+        """Whether it can be done here and now: the index is sound, has documents, and there is a place beside it."""
+        ...
+
+    def next_generation(self) -> AbstractContextManager[NextGeneration]:
+        """A new generation, given up at the end of the block unless it was adopted; `IndexBusy` if another process
+        builds one."""
+        ...
+
+    def roll_back(self, catch_up: CatchUp, wait: float) -> str:
+        """Take the previous generation back; the present one becomes the previous. Returns where that is."""
+        ...
+
+    def forget_previous(self) -> int:
+        """Delete the previous generation; returns the bytes that this freed."""
         ...

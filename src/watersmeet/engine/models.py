@@ -86,10 +86,14 @@ class Guard(Generic[M]):
         instance: Self = _instance(guard, name, json.dumps(table, sort_keys=True), model)
         return instance
 
-    def call(self, work: Callable[[M], T]) -> T:
+    def check_last_call(self) -> None:
+        """Raise if the last call failed, until the pause after it is over."""
         with self._lock:
             if self._problem is not None and time.monotonic() < self._until:
                 raise self._problem.with_traceback(None)
+
+    def call(self, work: Callable[[M], T]) -> T:
+        self.check_last_call()
         try:
             value = work(self._inner)
         except ModelProblem as problem:

@@ -11,6 +11,7 @@ from watersmeet.core.errors import WatersmeetError
 from watersmeet.engine.export.manifest import FILE
 from watersmeet.engine.export.opening import open_export
 from watersmeet.engine.query.visibility import visible_to
+from watersmeet.face.readiness import Readiness
 from watersmeet.face.service import Service
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ class ExportService(Service):
 
         return await super().run(on_current_files, writes, answers, progress, seconds)
 
-    def ready(self) -> str:
+    def ready(self) -> Readiness:
         self.follow()
         return super().ready()
 

@@ -22,6 +22,7 @@ from watersmeet.core.errors import (
 )
 from watersmeet.core.visibility import Viewer
 from watersmeet.engine.engine import Engine
+from watersmeet.engine.index.readiness import readiness
 from watersmeet.engine.settings.settings import ServeSettings
 from watersmeet.engine.sync.folder_cache import Indexing, IndexingProgress, sync_folder_cache
 from watersmeet.engine.sync.report import ProgressCallback
@@ -32,6 +33,7 @@ from watersmeet.face.background_watching import BackgroundWatching
 from watersmeet.face.jobs import Jobs
 from watersmeet.face.listing import ListParams, TagParams
 from watersmeet.face.metrics import Metrics
+from watersmeet.face.readiness import Readiness, ReadinessProbe
 from watersmeet.face.search import AS_JSON, OutputFormat, SearchParams, SearchReply, run_search
 from watersmeet.face.work_queue import Work
 from watersmeet.present.answer import to_json
@@ -45,7 +47,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 MAX_QUERY_LENGTH = 512
 WRITE_TIMEOUT_SECONDS = 600.0
-HEALTH_TIMEOUT_SECONDS = 5.0
+METRICS_TIMEOUT_SECONDS = 5.0
 FOLDER_WAIT_SECONDS = 1.0
 """How long a request waits while the folder of `--in` is synced again."""
 BUSY_SECONDS = 0.2
@@ -80,7 +82,8 @@ class Service:
         self.changes = Work(
             1, self.limits.waiting, WRITE_TIMEOUT_SECONDS
         )  # its own queue: reads do not wait for writes
-        self.watch = Work(1, 2, HEALTH_TIMEOUT_SECONDS)  # its own queue: health checks wait for neither
+        self.watch = Work(1, 2, METRICS_TIMEOUT_SECONDS)  # its own queue: metrics wait for neither
+        self.probe = ReadinessProbe(lambda: self.ready())
         seconds = self.limits.seconds + engine.settings.section("ask").seconds
         self.answers = Work(
             self.limits.workers, self.limits.waiting, seconds
@@ -109,6 +112,7 @@ class Service:
         self.background.close()
         for work in (self.work, self.changes, self.watch, self.answers):
             work.close()
+        self.probe.close()
         self.engine.close()
 
     async def run(
@@ -152,12 +156,11 @@ class Service:
 
     # ------------------------------------------------------------ requests
 
-    def ready(self) -> str:
-        """Health: `ok`, or `starting` until the folder of `--in` is first indexed. An unusable index is an error."""
+    def ready(self) -> Readiness:
+        """Whether requests can be answered, and which part keeps them from it."""
         if self.folder is not None and not self.folder.ready:
-            return "starting"
-        self.engine.check()
-        return "ok"
+            return Readiness("starting", [])
+        return Readiness.of(readiness(self.engine))
 
     def search(
         self, params: SearchParams, viewer: Viewer, stop: Event | None = None, output: OutputFormat = AS_JSON

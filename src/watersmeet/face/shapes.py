@@ -176,7 +176,21 @@ class Quality(BaseModel):
 
 
 class Health(BaseModel):
-    status: str  # ok, starting or busy
+    status: str  # ok, starting, busy or not ready
+
+
+class ReadyPart(BaseModel):
+    name: str
+    ok: bool
+    required: bool
+    detail: str = ""
+    hint: str = ""
+
+
+class Ready(BaseModel):
+    ready: bool
+    state: str  # ready, degraded; with status 503: starting, busy, not ready
+    checks: list[ReadyPart]
 
 
 class Answered(BaseModel):

@@ -14,8 +14,10 @@ import pytest
 from cluster_indexes import cluster_environment, cluster_index, points_of
 from clusters import NOT_RUN, Qdrant, missing, restart_postgres, running
 from engine_filling import EngineFilling
+from serving import served
 from watersmeet import Engine
 from watersmeet.core.errors import DatabaseDown, DatabaseProblem, WatersmeetError
+from watersmeet.core.index import Check
 from watersmeet.core.model import Request
 from watersmeet.engine.settings.settings import load
 from watersmeet.store.qdrant.nodes import Nodes
@@ -39,6 +41,11 @@ def found(engine: Engine) -> tuple[list[str], set[str]]:
     return [result.document for result in answer.results], {failure.by for failure in answer.failures}
 
 
+def servers(filling: EngineFilling) -> list[Check]:
+    """What `/ready` asks."""
+    return filling.index.servers()  # type: ignore[attr-defined] # of an index on servers
+
+
 def eventually(engine: Engine, wanted: tuple[list[str], set[str]]) -> None:
     end = time.monotonic() + 60
     while True:
@@ -56,6 +63,7 @@ def test_a_dead_qdrant_is_a_named_failure_until_it_answers(filling: EngineFillin
     qdrant = running().qdrant
     with Engine(filling.index, load(environ={"WATERSMEET__INDEX__VECTORS": "false"})) as engine:
         assert found(engine) == (["a.md"], set())
+        assert [(one.name, one.ok) for one in servers(filling)] == [("PostgreSQL", True), ("Qdrant", True)]
         qdrant.kill()
         try:
             answer = engine.search(Request("pier"))
@@ -63,6 +71,7 @@ def test_a_dead_qdrant_is_a_named_failure_until_it_answers(filling: EngineFillin
             assert "Qdrant" in answer.failures[0].reason
             assert answer.failures[0].hint
             assert [check.name for check in filling.index.check() if not check.ok][:1] == ["text store"]
+            assert [(one.name, one.ok) for one in servers(filling)] == [("PostgreSQL", True), ("Qdrant", False)]
         finally:
             qdrant.start()
         eventually(engine, (["a.md"], set()))
@@ -142,3 +151,22 @@ def test_keys_are_sent_and_never_shown(tmp_path_factory: pytest.TempPathFactory)
             nodes.close()
     finally:
         qdrant.stop()
+
+
+def test_a_server_is_not_ready_without_qdrant_and_ready_again_with_it(filling: EngineFilling) -> None:
+    qdrant = running().qdrant
+    settings = load(environ={"WATERSMEET__INDEX__VECTORS": "false"})
+    with Engine(filling.index, settings) as engine, served(engine) as site:
+        assert site.ask("/ready").status == 200
+        qdrant.kill()
+        try:
+            down = site.ask("/ready")
+            assert down.status == 503
+            assert [one["name"] for one in down.json()["checks"] if not one["ok"]] == ["Qdrant"]
+            assert site.ask("/health").status == 200
+        finally:
+            qdrant.start()
+        end = time.monotonic() + 60
+        while site.ask("/ready").status != 200:
+            assert time.monotonic() < end
+            time.sleep(0.2)

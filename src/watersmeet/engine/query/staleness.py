@@ -66,7 +66,8 @@ class Staleness:
         known = self.watcher()
         if known is not None:
             return known
-        thread = self._thread
+        with self._lock:  # another thread may be about to start it
+            thread = self._thread
         if thread is not None:
             thread.join(WAIT_SECONDS)
             return None if thread.is_alive() else self._count

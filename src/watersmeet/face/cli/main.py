@@ -43,8 +43,12 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
         "clear": ("clear", "Delete the index, caches and settings of this user."),
         "watch": ("watch", "Keep the index up to date while files change."),
         "relocate": ("relocate", "Record that an indexed folder has moved."),
+        "work": ("work", "Take jobs of an index on servers: read roots, make vectors, tidy up."),
         "export": ("export", "Write a folder that serves the index alone, elsewhere."),
         "push": ("push", "Move the index to PostgreSQL and Qdrant."),
+        "rollback": ("rollback", "Take back the index that there was before sync --recreate."),
+        "backup": ("backup", "Write the whole index into one file, while it is used."),
+        "restore": ("backup", "Make an index from a backup."),
         "doctor": ("status", "Check the index for problems."),
     },
     "Registry": {

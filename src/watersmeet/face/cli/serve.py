@@ -70,6 +70,14 @@ log_flag = click.option(
     callback=not_empty,
     help="Serve a folder that `watersmeet export` wrote: read-only, with its own settings and short routes.",
 )
+@click.option(
+    "--access-log",
+    metavar="FILE|-",
+    default="",
+    type=click.Path(),
+    callback=not_empty,
+    help="Append a JSON line for each request to this file, or print it: its route, never a query or an id.",
+)
 @write_flag
 @deepen_flag
 @watch_flag
@@ -83,6 +91,7 @@ def serve_command(
     port: int,
     hosts: tuple[str, ...],
     export: str,
+    access_log: str,
     allow_write: bool,
     no_deepen: bool,
     no_watch: bool,
@@ -115,12 +124,17 @@ def serve_command(
         from watersmeet.face.service import Service
 
         service = Service(engine, inside=inside, allow_write=allow_write, say=_say)
+    from watersmeet.face.access_log import AccessLog
     from watersmeet.face.rest.app import make  # only now: it takes a while
     from watersmeet.face.rest.process import run
 
+    log = AccessLog(access_log, _say) if access_log else None
+    if log is not None:
+        log.survive_hangup()
+
     try:
         service.start()
-        run(make(service, host, hosts, tokens), host, listening, as_json, quiet)
+        run(make(service, host, hosts, tokens, log), host, listening, as_json, quiet)
     finally:
         service.close()
 

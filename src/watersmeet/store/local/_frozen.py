@@ -20,8 +20,9 @@ HINT = "export it again, or get another copy"
 MAX_VALUE_BYTES = 200_000_000
 """Longest text or blob that is read from a frozen catalogue."""
 MAX_DIMENSION = 65_536
-_TEXT_FOLDER = re.compile(r"text-\d{1,9}")
-_TIER_FOLDER = re.compile(r"vectors-[a-z]{1,20}-\d{1,9}-[0-9a-f]{8}")
+TEXT_FOLDER, TIER_FOLDER = r"text-\d{1,9}", r"vectors-[a-z]{1,20}-\d{1,9}-[\w.-]{1,8}"
+"""Names of the folders of stores; the last part is the beginning of the model's fingerprint."""
+_TEXT_FOLDER, _TIER_FOLDER = re.compile(TEXT_FOLDER), re.compile(TIER_FOLDER)
 _SPACE = re.compile(r"\s+")
 
 
@@ -38,6 +39,16 @@ def harden(db: sqlite3.Connection, path: str) -> None:
     found = db.execute("SELECT type, name, sql FROM sqlite_master LIMIT 1000").fetchall()
     for kind, name, sql in found:
         if (kind, name, _plain(sql)) not in _schema():
+            raise IndexMismatch(f"{path} has a {kind} {str(name)[:40]!r} that is not ours", HINT)
+
+
+def check_objects(db: sqlite3.Connection, path: str, *, ours: bool = True) -> None:
+    """Raise if a database of a stranger has a view or a trigger, or with `ours` a table or index that no catalogue has.
+    Unlike `harden`, it accepts tables that an upgrade has altered."""
+    names = {(kind, name) for kind, name, _ in _schema()}
+    for kind, name, sql in db.execute("SELECT type, name, sql FROM sqlite_master LIMIT 1000").fetchall():
+        is_virtual = _plain(sql).casefold().startswith("create virtual")
+        if kind not in ("table", "index") or (ours and ((kind, name) not in names or is_virtual)):
             raise IndexMismatch(f"{path} has a {kind} {str(name)[:40]!r} that is not ours", HINT)
 
 
@@ -76,10 +87,15 @@ def check_frozen(folder: str, db: sqlite3.Connection) -> None:
 
 def check_folder_names(meta: Mapping[str, str], folder: str) -> None:
     """Raise if an entry of `meta` names a store outside of the index."""
+
+    def least(tier: Mapping[str, object]) -> int:
+        return 0 if tier["name"] == "sparse" else 1  # weighted terms have no dimension
+
     try:
         tiers = [tier for key in (CURRENT_TIERS, NEXT_TIERS) for tier in json.loads(meta.get(key, "{}")).values()]
         sound = _TEXT_FOLDER.fullmatch(meta.get("text_folder", "")) and all(
-            _TIER_FOLDER.fullmatch(tier["folder"]) and 0 < int(tier["dimension"]) <= MAX_DIMENSION for tier in tiers
+            _TIER_FOLDER.fullmatch(tier["folder"]) and least(tier) <= int(tier["dimension"]) <= MAX_DIMENSION
+            for tier in tiers
         )
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         raise IndexDamaged(f"{folder}: its facts cannot be read: {error}", HINT) from error

@@ -59,7 +59,11 @@ class WriterLock:
                 self._lock.take(wait)
         finally:
             self._queue.release()
+        if not self._lock.in_place():  # the index was replaced while this waited
+            self._lock.release()
+            return self.take(wait)
         self._lock.write_holder()
+        return None
 
     def _is_next(self) -> bool:
         """Whether this writer is next in the queue. A next writer that is stopped, and does not take the free lock, is
@@ -106,6 +110,16 @@ def busy_root(folder: str) -> FileLock | None:
             return lock
         lock.release()
     return None
+
+
+def await_readers(folder: str, lock: WriterLock, wait: float) -> None:
+    """Waits, with the lock released, until no other process syncs a root: it would go on with what it read before the
+    index was emptied or replaced."""
+    while busy := busy_root(folder):
+        lock.release()
+        busy.take(wait)
+        busy.release()
+        lock.take(wait)
 
 
 def tighten_index(folder: str) -> None:

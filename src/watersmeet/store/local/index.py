@@ -14,7 +14,17 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from watersmeet.core.errors import IndexBusy, IndexDamaged, IndexProblem
 from watersmeet.core.files import FOLDER_MODE, check_plain_tree, refuse_read_only
-from watersmeet.core.index import CURRENT_TIERS, NEXT_TIERS, Check, CopiedIndex, Tier
+from watersmeet.core.index import (
+    CURRENT_TIERS,
+    NEXT_TIERS,
+    BackupPart,
+    BackupSource,
+    CatchUp,
+    Check,
+    CopiedIndex,
+    NextGeneration,
+    Tier,
+)
 from watersmeet.core.model import Row
 from watersmeet.core.system import is_ours, is_within
 from watersmeet.store.local._connect import FILE, FORMAT
@@ -42,6 +52,7 @@ class Local:
     """URL schemes that it handles: none, since it handles folders."""
     format: ClassVar[int] = FORMAT
     remote: ClassVar[bool] = False
+    kind: ClassVar[str] = "local"
 
     place: str
     make: Make
@@ -59,7 +70,11 @@ class Local:
         if reader is not None and not reader.current():
             reader.close()
             reader = None
-        reader = reader or LocalSnapshot(self.place, self.make)
+        while reader is None:
+            reader = LocalSnapshot(self.place, self.make)
+            if not reader.current():  # the index was replaced while it was opened
+                reader.close()
+                reader = None
         try:
             with reader.transaction():
                 yield reader
@@ -184,6 +199,43 @@ class Local:
     def note_damage(self, reason: str) -> None:
         if not is_frozen(self.place):
             mark(self.place, reason)
+
+    # ------------------------------------------------------------ backups
+
+    def back_up(self, scratch: str, wait: float) -> AbstractContextManager[BackupSource]:
+        from watersmeet.store.local.backup import back_up
+
+        return back_up(self.place, self.make, scratch, wait)
+
+    def restore(self, parts: Iterator[BackupPart], states: Collection[str], replace: bool, wait: float) -> int:
+        from watersmeet.store.local.backup import restore
+
+        self.close()
+        documents = restore(self.place, self.make, parts, states, replace, wait)
+        self._tighten_cache()
+        return documents
+
+    # ------------------------------------------------------------ generations
+
+    def can_be_beside(self) -> bool:
+        from watersmeet.store.local.generations import can_be_beside
+
+        return can_be_beside(self.place)
+
+    def next_generation(self) -> AbstractContextManager[NextGeneration]:
+        from watersmeet.store.local.generations import next_generation
+
+        return next_generation(self.place)
+
+    def roll_back(self, catch_up: CatchUp, wait: float) -> str:
+        from watersmeet.store.local.generations import roll_back
+
+        return roll_back(self.place, catch_up, wait)
+
+    def forget_previous(self) -> int:
+        from watersmeet.store.local.generations import forget_previous
+
+        return forget_previous(self.place)
 
     # ------------------------------------------------------------ frozen copies
 

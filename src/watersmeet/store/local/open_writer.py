@@ -22,7 +22,7 @@ from watersmeet.store.local._counts import stores
 from watersmeet.store.local._file_checks import marked, unmark
 from watersmeet.store.local._private_words import PUBLIC_TEXT
 from watersmeet.store.local._records import sound_records
-from watersmeet.store.local._turns import WriterLock, busy_root, tighten_index, writer_lock
+from watersmeet.store.local._turns import WriterLock, await_readers, tighten_index, writer_lock
 from watersmeet.store.local.catalogue import Catalogue
 from watersmeet.store.local.read_back import TEXT_FORM, read_described_again, reread
 from watersmeet.store.local.rebuild_text import next_folder, rebuild, registered
@@ -39,7 +39,7 @@ def open_writer(folder: str, options: LocalWriterOptions, recreate: bool = False
     """A writer that holds the writer lock. `recreate`: the index is emptied, and everything is read again."""
     with writer_lock(folder, options.engine.lock_seconds) as lock, ExitStack() as stack:
         if recreate:
-            _await_readers(folder, lock, options.engine.lock_seconds)
+            await_readers(folder, lock, options.engine.lock_seconds)
         tighten_index(folder)
         stack.callback(tighten_index, folder)
         writer = _open_catalogue(folder, lock, options, recreate)
@@ -61,15 +61,6 @@ def bookkeeping(folder: str, wait: float) -> Iterator[Catalogue]:
             yield catalogue
         finally:
             catalogue.close()
-
-
-def _await_readers(folder: str, lock: WriterLock, wait: float) -> None:
-    """Waits until no other process syncs a root: it would go on with what it read before the index was emptied."""
-    while busy := busy_root(folder):
-        lock.release()
-        busy.take(wait)
-        busy.release()
-        lock.take(wait)
 
 
 def _settle(writer: LocalWriter, recreate: bool) -> None:

@@ -47,6 +47,23 @@ def check_index(opened: Opened, place: str) -> list[Check]:
     return checks
 
 
+def check_servers(opened: Opened) -> list[Check]:
+    """Whether PostgreSQL and any node of Qdrant answer now, and which node does not."""
+    checks = []
+    for name, ask in (
+        ("PostgreSQL", lambda: opened.lasting.ask("SELECT 1")),
+        ("Qdrant", lambda: opened.qdrant.nodes.call("GET", "/cluster")),
+    ):
+        try:
+            ask()
+            checks.append(Check(name, True, "answers"))
+        except WatersmeetError as error:
+            checks.append(Check(name, False, str(error), error.hint))
+    if (down := opened.qdrant.nodes.down()) and checks[-1].ok:
+        checks.append(Check("nodes", False, f"does not answer: {', '.join(down)}", "start it; others answer meanwhile"))
+    return checks
+
+
 def _collection(generation: Generation, collection: str, store: str, rows: int) -> Check:
     """Whether Qdrant has every row that is live; zero vectors are in none."""
     name = "text store" if store.startswith("words") else f"{store.split('-')[1]} vectors"

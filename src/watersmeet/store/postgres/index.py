@@ -26,6 +26,7 @@ from watersmeet.store.qdrant.nodes import Nodes
 from watersmeet.store.qdrant.points import Qdrant, Shape
 
 if TYPE_CHECKING:
+    from watersmeet.core.queue import Queue
     from watersmeet.core.writing import Bookkeeping, KnownRoot, Preview, Root, WriterOptions
     from watersmeet.store.postgres.receiver import PostgresReceiver
     from watersmeet.store.postgres.writer import PostgresWriter
@@ -171,6 +172,13 @@ class Postgres:
             catalogue.lease = lease
             yield catalogue
 
+    def queue(self) -> Queue:
+        """The jobs of this index, for any number of workers."""
+        from watersmeet.store.postgres.queue import PostgresQueue
+
+        self.make_lasting()
+        return PostgresQueue(self.lasting)
+
     @contextmanager
     def alone(self, work: str) -> Iterator[None]:
         opened, name = self._o, f"alone-{work}"
@@ -239,6 +247,12 @@ class Postgres:
         from watersmeet.store.postgres.health import check_index
 
         return check_index(self._o, self.place)
+
+    def servers(self) -> list[Check]:
+        """Whether PostgreSQL and Qdrant answer, for the readiness of a server."""
+        from watersmeet.store.postgres.health import check_servers
+
+        return check_servers(self._o)
 
     def size_bytes(self) -> int:
         from watersmeet.store.postgres.health import size_of

@@ -1,0 +1,1 @@
+"""Backups: one file that holds an index, made while others write."""

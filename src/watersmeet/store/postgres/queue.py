@@ -1,0 +1,95 @@
+"""The queue of jobs of an index: a small table, from which workers take with `FOR UPDATE SKIP LOCKED`.
+
+All times are PostgreSQL's. Fences come from a sequence, so a job that is offered again has a higher one than before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import TYPE_CHECKING
+
+from watersmeet.core.errors import LeaseLost
+from watersmeet.core.queue import Job
+from watersmeet.store.local._leases import this_process
+
+if TYPE_CHECKING:
+    from watersmeet.store.postgres.pool import Pool
+
+_TABLES = """
+CREATE SEQUENCE IF NOT EXISTS job_fences;
+CREATE TABLE IF NOT EXISTS jobs (
+    kind text NOT NULL, key text NOT NULL, due timestamptz NOT NULL DEFAULT clock_timestamp(),
+    holder text NOT NULL DEFAULT '', expires timestamptz NOT NULL DEFAULT '-infinity', fence bigint NOT NULL DEFAULT 0,
+    attempts int NOT NULL DEFAULT 0, again boolean NOT NULL DEFAULT false, problem text NOT NULL DEFAULT '',
+    PRIMARY KEY (kind, key)
+)
+"""
+_LOCK = 7_410_051
+"""Number of the advisory lock under which the tables are made."""
+_OFFER = (
+    "INSERT INTO jobs AS j (kind, key) VALUES (%s, %s) ON CONFLICT (kind, key)"
+    " DO UPDATE SET again = true WHERE j.holder <> '' AND NOT j.again RETURNING 1"
+)
+_TAKE = (
+    "UPDATE jobs SET holder = %s, expires = clock_timestamp() + %s * interval '1 s', fence = nextval('job_fences'),"
+    " attempts = attempts + 1, again = false WHERE (kind, key) = (SELECT kind, key FROM jobs"
+    " WHERE kind = ANY(%s) AND due <= clock_timestamp() AND expires <= clock_timestamp()"
+    " ORDER BY due FOR UPDATE SKIP LOCKED LIMIT 1) RETURNING kind, key, fence, attempts"
+)
+_MINE = "kind = %s AND key = %s AND fence = %s AND holder <> ''"
+_FREE = "holder = '', expires = '-infinity', again = false"
+_COUNTS = (
+    "SELECT count(*) FILTER (WHERE expires <= clock_timestamp()), count(*) FILTER (WHERE expires > clock_timestamp()),"
+    " count(*) FILTER (WHERE expires <= clock_timestamp() AND problem <> '') FROM jobs"
+)
+
+
+class PostgresQueue:
+    """The queue in the schema that lasts as long as the index."""
+
+    def __init__(self, pool: Pool) -> None:
+        self._pool = pool
+        self._holder = this_process()
+        with pool.transaction() as db:
+            db.execute("SELECT pg_advisory_xact_lock(%s)", [_LOCK])
+            db.execute(_TABLES)
+
+    def offer(self, kind: str, key: str) -> bool:
+        with self._pool.connection() as db:
+            return db.execute(_OFFER, [kind, key]).fetchone() is not None
+
+    def take(self, kinds: Collection[str], seconds: float) -> Job | None:
+        with self._pool.connection() as db:
+            found = db.execute(_TAKE, [self._holder, seconds, list(kinds)]).fetchone()
+        return Job(*found) if found else None
+
+    def renew(self, job: Job, seconds: float) -> None:
+        self._change(job, "UPDATE jobs SET expires = clock_timestamp() + %s * interval '1 s'", seconds)
+
+    def finish(self, job: Job) -> None:
+        with self._pool.transaction() as db:
+            sql = (
+                f"UPDATE jobs SET {_FREE}, attempts = 0, problem = '', due = clock_timestamp() WHERE {_MINE} AND again"
+            )
+            if (
+                not db.execute(sql, job[:3]).rowcount
+                and not db.execute(f"DELETE FROM jobs WHERE {_MINE}", job[:3]).rowcount
+            ):
+                raise _lost(job)
+
+    def give_back(self, job: Job, problem: str, seconds: float) -> None:
+        sql = f"UPDATE jobs SET {_FREE}, problem = %s, due = clock_timestamp() + %s * interval '1 s'"
+        self._change(job, sql, problem[:500], seconds)
+
+    def counts(self) -> dict[str, int]:
+        ((waiting, running, failed),) = self._pool.ask(_COUNTS)
+        return {"waiting": waiting, "running": running, "failed": failed}
+
+    def _change(self, job: Job, sql: str, *values: object) -> None:
+        with self._pool.connection() as db:
+            if not db.execute(f"{sql} WHERE {_MINE}", [*values, *job[:3]]).rowcount:
+                raise _lost(job)
+
+
+def _lost(job: Job) -> LeaseLost:
+    return LeaseLost(f"another worker has taken over {job.kind} {job.key}", "it does the job; nothing is to be done")
