@@ -25,10 +25,11 @@ from watersmeet.engine.settings.settings import Settings, load
 
 pytestmark = [pytest.mark.server, pytest.mark.skipif(bool(missing()), reason=NOT_RUN)]
 EXAMPLES = Path(__file__).parents[2] / "examples"
+IDENTIFIER = "TRN-1042"
 QUERIES = (
     "how do I rotate the signing keys?",
     "what happens when the disk is full",
-    "TRN-1042",
+    IDENTIFIER,
     "rotate_keys --no-telemetry",
     "install the server. Then open the port in the firewall of each machine.",
     "backup",
@@ -75,7 +76,7 @@ def stores(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stores]:
 def answers(engine: Engine, condition: Condition) -> list[list[tuple[str, float]]]:
     found = [engine.search(Request(query, condition=condition, viewer=EVERYONE)) for query in QUERIES]
     assert [answer.failures for answer in found] == [()] * len(found)
-    assert {answer.mode for answer in found} == {"hybrid"}
+    assert {answer.mode for answer, query in zip(found, QUERIES, strict=True) if query != IDENTIFIER} == {"hybrid"}
     return [[(result.id, result.score) for result in answer.results] for answer in found]
 
 

@@ -47,8 +47,8 @@ class LiveRow(_Line):
 
     @cached_property
     def passage(self) -> Passage:
-        place: dict[str, Any] = json.loads(self.place)
-        spans = {part: tuple(span) if isinstance(span, list) else span for part, span in place.items()}
+        place = json.loads(self.place)
+        spans: dict[str, Any] = {part: tuple(span) if isinstance(span, list) else span for part, span in place.items()}
         where = (self.modified, tuple(json.loads(self.headings)), Place(**spans), self.text, self.created)
         return Passage(self.id, self.document, self.kind, self.title, self.path, *where)
 

@@ -114,9 +114,14 @@ class PostgresSnapshot(DocumentReads):
         return self._generation.qdrant.search(f"{self._points}-{store}", queries)
 
     def query(
-        self, vector: Any, limit: int, condition: Mapping[str, Any], rows: Collection[int] | None = None
+        self,
+        vector: Any,
+        limit: int,
+        condition: Mapping[str, Any],
+        rows: Collection[int] | None = None,
+        exact: bool = False,
     ) -> dict[str, Any]:
-        return self._generation.qdrant.query(vector, limit, condition, rows)
+        return self._generation.qdrant.query(vector, limit, condition, rows, exact)
 
     def beside(self, work: Callable[[], T]) -> Callable[[], T]:
         """Runs something in another thread; call the returned function for its result."""
@@ -255,10 +260,14 @@ class PostgresSnapshot(DocumentReads):
         embedded = sum(self._embedded.get((tier.folder, audience), 0) for audience in audiences)
         return embedded / chunks if chunks else 1.0
 
+    def embedded(self, tier: Tier) -> int:
+        """How many live rows have a vector of a tier."""
+        return int(sum(rows for (store, _), rows in self._embedded.items() if store == tier.folder))
+
     def left(self, tier: Tier, after: int = 0) -> int:
         if not after:
             chunks = sum(one.chunks for one in self._counts)
-            return int(chunks - sum(rows for (store, _), rows in self._embedded.items() if store == tier.folder))
+            return chunks - self.embedded(tier)
         return len(self._missing(tier, 1 << 30, (), after))
 
     def unseen(self, tier: Tier, limit: int, first: Sequence[ChunkId] = (), after: int = 0) -> list[Unseen]:
