@@ -63,6 +63,8 @@ class _Searched:
             found.sort(key=lambda hit: (-hit[1], hit[0]))
             complete = len(found) >= limit and offered[-1][1] < found[limit - 1][1]
             if len(offered) < fetch or complete or fetch >= (MAX_EQUAL if len(found) >= limit else MAX_FETCHED):
+                if len(offered) == fetch and len(found) < limit:
+                    snapshot.incomplete[self._store] = None
                 return found[:limit], others
             fetch, also = min(MAX_FETCHED, fetch * FETCH), ()
 

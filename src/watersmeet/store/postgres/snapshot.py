@@ -61,13 +61,14 @@ class PostgresSnapshot(DocumentReads):
         self._generation = generation
         self.version: int = -1
         self.damaged: dict[str, None] = {}
+        self.incomplete: dict[str, None] = {}
         self.states: dict[str, int] = {}
         """Versions of small state, as of this snapshot."""
 
     def renew(self, pin: int | None = None) -> bool:
         """Moves to the newest commit, in one call. False if another generation of the index is searched by now, unless
         this one is `pin`."""
-        pool = self._generation.reading
+        pool, self.incomplete = self._generation.reading, {}
         if self.version < 0:  # both at one moment
             ((*head, current, states, facts, collections, audiences, counts, gates, embedded),) = pool.ask(
                 f"SELECT s.*, d.* FROM ({_SNAPSHOT}) s, ({_DETAILS}) d"
