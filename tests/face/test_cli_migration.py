@@ -167,6 +167,13 @@ def test_a_linked_work_tree_reads_the_index_of_its_repository(ask: Ask, run: Run
     private.write_text("/elsewhere/.git\n", "utf8")  # the repository does not know of this work tree
     assert run("search", "kelp", cwd=linked).returncode == 2
     private.write_text(there, "utf8")
+    stranger = tmp_path / "stranger"  # a download that says it is a work tree of this repository
+    stranger.mkdir()
+    (stranger / ".git").write_text("gitdir: own\n", "utf8")
+    (stranger / "own").mkdir()
+    (stranger / "own" / "gitdir").write_text(f"{os.path.realpath(stranger)}/.git\n", "utf8")
+    (stranger / "own" / "commondir").write_text(f"{os.path.realpath(repository.folder)}/.git\n", "utf8")
+    assert run("search", "kelp", cwd=stranger).returncode == 2
     ask("sync", "docs", cwd=tmp_path / "linked")  # its own index: other files
     assert ask("search", "kelp", cwd=linked)["results"][0]["path"].startswith(os.path.realpath(linked))
 

@@ -110,7 +110,7 @@ def test_from_standard_input(place: Path) -> None:
         (("enable", "/context7#query-docs"), 2, "nothing is registered as", ""),
         (("remove", "/context7#query-docs"), 2, "is a tool of a registered server", "register"),
         (("register", "missing.json"), 2, "missing.json does not exist", "spelling"),
-        (("register", "records.json", "--kind", "robot"), 2, "robot", "--help"),
+        (("register", "records.json", "--kind", "robot"), 2, "no entity type called 'robot'", "a2a_agent"),
     ],
 )
 def test_what_goes_wrong(run: Run, place: Path, arguments: tuple[str, ...], code: int, said: str, hint: str) -> None:
@@ -119,6 +119,16 @@ def test_what_goes_wrong(run: Run, place: Path, arguments: tuple[str, ...], code
     assert (done.returncode, done.stdout) == (code, "")
     assert said in done.stderr
     assert hint in done.stderr.partition("hint:")[2]
+
+
+def test_checking_registers_nothing(run: Run, ask: Ask, place: Path) -> None:
+    (place / "one.json").write_text(json.dumps(RECORDS[0]))
+    run("register", "one.json", "-q", cwd=place)
+    (place / "copy.json").write_text(json.dumps({**RECORDS[0], "path": "/copy"}))
+    found = ask("register", "copy.json", "--check", cwd=place)
+    assert [one["path"] for one in found["records"][0]["duplicates"]] == ["/context7"]
+    assert found == ask("check-duplicates", "copy.json", cwd=place)
+    assert [one["document"] for one in ask("list", cwd=place)["documents"]] == ["/context7", "/context7#query-docs"]
 
 
 @pytest.mark.parametrize("content", ["", "{", "[1, 2]", "not: [yaml", '{"path": 3}'])

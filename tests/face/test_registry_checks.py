@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from mcp_calls import asked
 from serving import Served, served
 from watersmeet import Client, Engine, NotAllowed
 from watersmeet.core.errors import ConfigError
+from watersmeet.engine.settings.settings import load
 from watersmeet.face.tokens import Tokens
 
 pytestmark = pytest.mark.server
@@ -137,3 +139,33 @@ def test_a_running_server_logs_what_was_ranked_and_never_the_query(engine: Engin
     assert re.search(r" (RRF|BOOST) inputs: \d+ vector-ranked docs, 1 keyword-ranked docs", log), log
     assert re.search(r" score for 'context7' \(type=mcp_server\): \d\.\d{6}, text_boost=8\.0", log), log
     assert "xylophone" not in log
+
+
+def test_declared_types_by_every_way_in(tmp_path: Path) -> None:
+    types = {"dataset": {"label": "Datasets", "fields": {"licence": "keyword"}}}
+    settings = load(start=str(tmp_path), flags={"index": {"vectors": False}, "registry": {"types": types}})
+    record = {"entity_type": "dataset", "path": "/rivers", "name": "River gauges", "licence": "odbl"}
+    with Engine(tmp_path / "typed", settings) as engine, served(engine, allow_write=True) as site:
+        assert site.ask("/api/entities", [record, TIDES]).json()["registered"] == 2
+        asked_for = {"query": "odbl", "entity_types": ["dataset"]}
+        answers = [
+            site.ask("/api/search/semantic", asked_for).json(),
+            asked(f"{site.url}/mcp", lambda client: client.call_tool("find_entities", asked_for)).structured_content,
+            Client(site.url).registry.search("odbl", entity_types=("dataset",)).to_json(),
+        ]
+        for answer in answers:
+            (found,) = answer["custom"]
+            assert (found["entity_type"], found["label"], found["path"]) == ("dataset", "Datasets", "/rivers")
+            assert (found["metadata"], answer["total_custom"]) == ({"licence": "odbl"}, 1)
+        listed = site.ask("/api/entities?type=dataset").json()
+        assert [one["path"] for one in listed["entities"]] == ["/rivers"]
+        assert listed["entities"] == Client(site.url).registry.listing("dataset")
+        assert site.ask("/api/stats").json()["entity_types"] == {"mcp_server": 1, "dataset": 1}
+        for refused in (
+            site.ask("/api/entities?type=datset"),
+            site.ask("/api/search/semantic", {"query": "x", "entity_types": ["datset"]}),
+        ):
+            assert (refused.status, "'dataset'" in refused.content.decode()) == (400, True)
+        refused = site.ask("/api/entities", [{**record, "entity_type": "datset"}])
+        assert refused.status == 422
+        assert "[registry.types.datset]" in refused.content.decode()

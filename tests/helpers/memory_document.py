@@ -8,10 +8,10 @@ from typing import Any
 
 from bm25 import FIELDS, tokens_of
 from watersmeet.core.boosts import mentions
-from watersmeet.core.entities import KINDS, TOOL, entity_of
+from watersmeet.core.entities import TOOL, entity_of, is_entity, not_embedded
 from watersmeet.core.facets import facets_of
 from watersmeet.core.model import Passage, Row
-from watersmeet.core.names import ALIAS, CREATED, WORDS_ONLY, link_key, names_of
+from watersmeet.core.names import ALIAS, CREATED, CUSTOM, WORDS_ONLY, link_key, names_of
 from watersmeet.core.ports import DocumentHead
 from watersmeet.core.text_fields import description
 from watersmeet.core.tokens import words
@@ -37,12 +37,16 @@ class StoredDocument:
         self.names = names_of(self.document.id, self.document.aliases)
         self.keys = [link_key(self.document.id, link.target, link.type) for link in self.document.links]
         self.record: dict[str, Any] = self.fields.get("record") or {}
-        self.mentions = mentions(entity_of(self.record)) if self.record and self.document.kind in KINDS else {}
+        entity = is_entity(self.document.kind) and self.document.kind != TOOL
+        self.mentions = mentions(entity_of(self.record)) if self.record and entity else {}
         names = [name for name, rank in self.names.items() if rank == ALIAS or "/" not in name]
         names += [value for key, value in self.facets if key == "tag"]
         self.name_words = frozenset(word for name in names for word in words(name))
         words_only = self.record.get("metadata", {}).get(WORDS_ONLY.get(self.document.kind, ""))
-        words_only = words_only or description(self.fields)
+        if self.document.kind.startswith(CUSTOM):
+            words_only = not_embedded(entity_of(self.record))
+        else:
+            words_only = words_only or description(self.fields)
         self.words_only = frozenset(words(str(words_only))) if words_only else None
         self.counts = [{name: Counter(tokens_of(name, one[name])) for name in FIELDS} for one in fields_by_chunk]
 

@@ -7,7 +7,15 @@ import pytest
 from registries import ENTITIES
 from watersmeet.core.entities import Entity, Tool
 from watersmeet.core.model import Evidence, Failure
-from watersmeet.present.registry import GROUPS, MIN_SHOWN_SCORE, EntityAnswer, Found, OfferedTool, ToolAnswer, grouped
+from watersmeet.present.registry import (
+    ANSWER_GROUPS,
+    MIN_SHOWN_SCORE,
+    EntityAnswer,
+    Found,
+    OfferedTool,
+    ToolAnswer,
+    grouped,
+)
 
 BY_PATH = {entity.path: entity for entity in ENTITIES}
 
@@ -30,7 +38,7 @@ def test_each_kind_has_its_group_and_the_order_stays() -> None:
         "anything",
         3,
     )
-    assert list(groups) == list(GROUPS.values())
+    assert list(groups) == list(ANSWER_GROUPS)
     assert [item.path for item in groups["servers"]] == ["/context7", "/strava"]
     assert [(item.server_path, item.tool_name) for item in groups["tools"]] == [("/context7", "query-docs")]
     assert [item.agent_name for item in groups["agents"]] == ["Travel agent"]
@@ -39,7 +47,7 @@ def test_each_kind_has_its_group_and_the_order_stays() -> None:
 
 
 def test_nothing_found_is_every_group_empty() -> None:
-    assert grouped([], "anything", 3) == dict.fromkeys(GROUPS.values(), ())
+    assert grouped([], "anything", 3) == dict.fromkeys(ANSWER_GROUPS, ())
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from watersmeet.present.registry import EntityAnswer, ToolAnswer
 
 _LISTS = {"": "entities", "mcp_server": "servers", "a2a_agent": "agents"}
-"""Lists of one kind; the others are picked from that of all."""
+"""Lists of one kind; the others are asked for by their `type`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +147,7 @@ class ClientRegistry:
         name = _LISTS.get(kind, _LISTS[""])
         flags = {key: str(value).lower() for key, value in include.items()}
         sent = {"query": query, **flags, **({"metadata_fields": list(metadata_fields)} if metadata_fields else {})}
+        sent |= {} if kind in _LISTS else {"type": kind}
         found: list[Any] = self._transport.read(f"/api/{name}", sent)[name]
         return [one for one in found if not kind or one["kind"] == kind]
 

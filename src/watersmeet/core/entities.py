@@ -1,17 +1,23 @@
-"""Entities of a registry: servers with their tools, agents, skills, virtual servers; and who may see them."""
+"""Entities of a registry: servers with their tools, agents, skills, virtual servers, declared types; and who may see
+them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from watersmeet.core.errors import ConfigError, nearest
-from watersmeet.core.names import WORDS_ONLY
+from watersmeet.core.names import CUSTOM, WORDS_ONLY
 from watersmeet.core.visibility import NOBODY, PUBLIC, STATUSES, facet_of
 
 SERVER, AGENT, SKILL, VIRTUAL = KINDS = ("mcp_server", "a2a_agent", "skill", "virtual_server")
 TOOL = "tool"
+BUILT_IN = (*KINDS, TOOL)
+SEMANTIC, KEYWORD, SHOWN = ROLES = ("semantic", "keyword", "shown")
+"""What a field of a declared type is for: embedded and searched, searched by its words only, or only shown."""
+_TYPE_NAME = re.compile(r"[a-z][a-z0-9_-]{0,39}")
 VISIBILITIES = ("public", "private", "group")
 
 FORM, LATEST = "form", "isLatest"
@@ -76,10 +82,11 @@ class Entity:
     examples: tuple[str, ...] = ()
     body: str = ""
     extra: Mapping[str, Any] = field(default_factory=dict)
+    fields: Mapping[str, str] = field(default_factory=dict)  # of a declared type: the role of each field in `metadata`
 
     def __post_init__(self) -> None:
         for value, allowed, what in (
-            (self.kind, (*KINDS, TOOL), "kind"),
+            (self.kind, (self.kind,) if is_type_name(self.kind) else BUILT_IN, "kind"),
             (self.status, STATUSES, "status"),
             (self.visibility, VISIBILITIES, "visibility"),
         ):
@@ -102,6 +109,34 @@ def status_of(value: Any) -> str:
     if text and text not in STATUSES:
         raise ConfigError(f"unknown status {str(value)!r}", nearest(text, STATUSES))
     return text or "active"
+
+
+# ---------------------------------------------------------------- types, and the kinds of their documents
+
+
+def is_type_name(name: str) -> bool:
+    """Whether settings may declare a type of this name."""
+    return _TYPE_NAME.fullmatch(name) is not None and name not in BUILT_IN
+
+
+def stored_kind(type: str) -> str:
+    """The kind of a type's documents."""
+    return type if type in BUILT_IN else CUSTOM + type
+
+
+def type_of(stored: str) -> str:
+    """The type of documents of this kind: the inverse of `stored_kind`."""
+    return stored.removeprefix(CUSTOM)
+
+
+def is_entity(stored: str) -> bool:
+    """Whether documents of this kind are entities or tools, and no files."""
+    return stored in BUILT_IN or stored.startswith(CUSTOM)
+
+
+def entity_kinds(stored: Iterable[str]) -> tuple[str, ...]:
+    """The kinds of entities, without tools, in a catalogue with these kinds: the built-in ones, then others by name."""
+    return (*KINDS, *sorted(kind for kind in stored if kind.startswith(CUSTOM)))
 
 
 # ---------------------------------------------------------------- who may see what
@@ -150,12 +185,19 @@ def metadata_text(entity: Entity, embedded: bool = False) -> str:
     """Metadata as text; `embedded`: without the fields that only keyword search uses."""
     if entity.kind == VIRTUAL:
         return "" if embedded else str(entity.metadata.get(WORDS_ONLY[VIRTUAL]) or "")
+    if entity.kind not in KINDS:
+        return _of_roles(entity, (SEMANTIC,) if embedded else (SEMANTIC, KEYWORD))
     if entity.kind != SKILL:
         return flatten(entity.metadata)
     own = [str(entity.metadata[key]) for key in _SKILL_OWN if entity.metadata.get(key)]
     rest = {k: v for k, v in entity.metadata.items() if k not in (*_SKILL_OWN, _UNEMBEDDED)}
     name = "" if embedded else str(entity.metadata.get(_UNEMBEDDED) or "")
     return " ".join(part for part in (*own, flatten(rest), name) if part)
+
+
+def _of_roles(entity: Entity, roles: tuple[str, ...]) -> str:
+    """The fields of an entity that have one of these roles, as text."""
+    return flatten({key: value for key, value in entity.metadata.items() if entity.fields.get(key) in roles})
 
 
 def text_parts(entity: Entity) -> list[str]:
@@ -181,6 +223,8 @@ def not_embedded(entity: Entity) -> str:
     """Text of an entity that only keyword search uses."""
     if entity.kind == VIRTUAL:
         return metadata_text(entity)
+    if entity.kind not in KINDS:
+        return _of_roles(entity, (KEYWORD,))
     return str(entity.metadata.get(_UNEMBEDDED) or "") if entity.kind == SKILL else ""
 
 
@@ -233,6 +277,7 @@ def record(entity: Entity) -> dict[str, Any]:
         "examples": list(entity.examples),
         "body": entity.body,
         "extra": dict(entity.extra),
+        "fields": dict(entity.fields),
     }
     return {
         "kind": entity.kind,
@@ -249,6 +294,18 @@ def record(entity: Entity) -> dict[str, Any]:
     }
 
 
+def tool_of(fields: Mapping[str, Any]) -> Tool:
+    """A tool from JSON: of the record of its server, or from its own."""
+    return Tool(
+        fields["name"],
+        fields.get("description", ""),
+        fields.get("inputSchema") or {},
+        tuple(fields.get("examples", ())),
+        fields.get("visibility", "public"),
+        tuple(fields.get("groups", ())),
+    )
+
+
 def entity_of(fields: Mapping[str, Any]) -> Entity:
     """An entity from JSON: the inverse of `record`."""
     return Entity(
@@ -257,17 +314,7 @@ def entity_of(fields: Mapping[str, Any]) -> Entity:
         name=fields["name"],
         description=fields.get("description", ""),
         tags=tuple(fields.get("tags", ())),
-        tools=tuple(
-            Tool(
-                t["name"],
-                t.get("description", ""),
-                t.get("inputSchema") or {},
-                tuple(t.get("examples", ())),
-                t.get("visibility", "public"),
-                tuple(t.get("groups", ())),
-            )
-            for t in fields.get("tools", ())
-        ),
+        tools=tuple(map(tool_of, fields.get("tools", ()))),
         status=fields.get("status", "active"),
         enabled=fields.get("enabled", True),
         visibility=fields.get("visibility", "public"),
@@ -288,4 +335,5 @@ def entity_of(fields: Mapping[str, Any]) -> Entity:
         examples=tuple(fields.get("examples", ())),
         body=fields.get("body", ""),
         extra=fields.get("extra") or {},
+        fields=fields.get("fields") or {},
     )

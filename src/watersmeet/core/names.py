@@ -23,6 +23,9 @@ CREATED = "@created"
 ALIAS = 100
 """Rank of an alias: any suffix of the path is a closer name."""
 
+CUSTOM = "custom:"
+"""Before the name of an entity type that settings declare, in the kind of its documents: no kind of file has it. So the
+catalogue says which types have entities, whatever the settings declare."""
 WORDS_ONLY = {"skill": "registry_name", "virtual_server": "created_by"}
 """Metadata field of an entity kind that keyword search uses and that is in no text."""
 MAX_PATH_SUFFIXES = 100

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from watersmeet.core.entities import Entity, Refused, Tool
+from watersmeet.core.entity_types import EntityType
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,6 +18,7 @@ class Origin:
     name: str = ""  # of the file or folder, for a record without a name
     kind: str = ""  # for records without a kind
     location: str = ""  # where to open it
+    types: Mapping[str, EntityType] = field(default_factory=dict)  # that the settings declare
 
 
 class Format(Protocol):

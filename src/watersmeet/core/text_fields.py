@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from watersmeet.core import tokens
 from watersmeet.core.definitions import definition_forms
-from watersmeet.core.names import CODE, is_page
+from watersmeet.core.names import CODE, CUSTOM, is_page
 
 if TYPE_CHECKING:
     from watersmeet.core.documents import Chunk, Document
@@ -65,7 +65,8 @@ class Prepared:
 def prepare(document: Document, chunks: Sequence[Chunk], also: str = "") -> list[Prepared]:
     """Chunks with their fields. `also` is extra text, indexed with the first chunk and never shown; so are the
     descriptive fields of the document."""
-    also = "\n".join(filter(None, (also, description(document.fields))))
+    described = "" if document.kind.startswith(CUSTOM) else description(document.fields)  # a declared type says itself
+    also = "\n".join(filter(None, (also, described)))
     title, _ = tokens.joined(document.title)
     stem = document.id.rsplit("/", 1)[-1].rsplit(".", 1)[0] if is_page(document.id) else ""
     names, _ = tokens.joined("\n".join((stem, *document.aliases)))

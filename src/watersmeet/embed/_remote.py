@@ -172,7 +172,7 @@ class Remote(ABC):
         try:
             with np.errstate(over="ignore"):  # becomes infinity, which is refused below
                 made = np.array(vectors).astype(np.float32)
-        except (ValueError, TypeError) as error:
+        except (ValueError, TypeError, OverflowError) as error:
             raise self._wrong("gave something that is no vector") from error
         rows = usable(made, self._who)
         dimensions[self.identity] = expected

@@ -123,7 +123,7 @@ class Bedrock(Remote):
     def _numbers(self, found: Any) -> list[float]:
         try:
             return [float(number) for number in found]
-        except (ValueError, TypeError) as error:
+        except (ValueError, TypeError, OverflowError) as error:
             raise self._wrong("gave an answer without embeddings") from error
 
     @property

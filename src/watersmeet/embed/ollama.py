@@ -45,7 +45,7 @@ class Ollama(HttpRemote):
         answer = self._post("/api/embed", body, texts, query, tries)
         try:
             vectors = [[float(number) for number in one] for one in answer["embeddings"]]
-        except (ValueError, KeyError, TypeError) as error:
+        except (ValueError, KeyError, TypeError, OverflowError) as error:
             raise self._wrong("gave an answer without embeddings") from error
         return self._checked(vectors, len(texts))
 

@@ -65,9 +65,11 @@ def audited(index: ReadableIndex, action: str, targets: Sequence[str], **detail:
 
 
 def _can_log(path: str) -> bool:
-    """Whether there is a folder for the log, and it is not that of a copy that is never written."""
+    """Whether there is a folder for the log that can be written, and is not that of a copy that never is. If not, the
+    change itself says why it is refused."""
     folder = os.path.dirname(path)
-    return os.path.isdir(folder) and not os.path.lexists(os.path.join(folder, FROZEN))
+    place = path if os.path.lexists(path) else folder
+    return os.access(place, os.W_OK) and not os.path.lexists(os.path.join(folder, FROZEN))
 
 
 def note(path: str, action: str, targets: Sequence[str], **result: Any) -> None:
@@ -135,7 +137,16 @@ def entries(path: str) -> list[dict[str, Any]]:
                     found[one["id"]] = {**found.get(one["id"], {}), **one}
     except FileNotFoundError:
         return []
-    return list(found.values())
+    return [one for one in found.values() if _is_sound(one)]
+
+
+def _is_sound(one: Mapping[str, Any]) -> bool:
+    """Whether an entry has what it must have: a damaged line hides no other."""
+    with suppress(ValueError, KeyError, TypeError):
+        dated = datetime.fromisoformat(one["at"]).tzinfo is not None
+        kinds = (("by", dict), ("targets", list), ("count", int), ("action", str), ("state", str))
+        return dated and all(isinstance(one[name], kind) for name, kind in kinds)
+    return False
 
 
 def audit(
@@ -167,7 +178,9 @@ def _allowed(engine: Engine, found: list[dict[str, Any]], viewer: Viewer, token:
 
     def own(one: Mapping[str, Any]) -> bool:
         by = one["by"]
-        return bool((token and by.get("token") == token) or (viewer.user and by.get("user") == viewer.user))
+        if not by.get("token"):  # by a program on this machine: its user is another kind of name
+            return False
+        return by["token"] == token or bool(viewer.user and by.get("user") == viewer.user)
 
     return [
         one

@@ -18,7 +18,7 @@ from watersmeet.face.schema import Body, answer, body
 from watersmeet.face.search import SearchParams
 from watersmeet.face.service import MAX_QUERY_LENGTH
 from watersmeet.present import mcp_configuration, pack
-from watersmeet.present.registry import EntityAnswer, ToolAnswer
+from watersmeet.present.registry import ANSWER_GROUPS, EntityAnswer, ToolAnswer
 
 Query = Annotated[str, Field(min_length=1, max_length=MAX_QUERY_LENGTH)]
 
@@ -98,7 +98,7 @@ SearchAnswer = answer(
 GroupedAnswer = answer(
     EntityAnswer,
     "GroupedAnswer",
-    **{f"total_{name}": (int, ...) for name in ("servers", "tools", "agents", "skills", "virtual_servers")},
+    **{f"total_{name}": (int, ...) for name in ANSWER_GROUPS},
 )
 Tools = answer(ToolAnswer, "Tools")
 ServerConfiguration = answer(mcp_configuration.ServerConfiguration)

@@ -59,9 +59,9 @@ def results(ranking: Ranking, fused: Ranking, passages: Mapping[ChunkId, Passage
 def location(result: Result, shorten: Callable[[str], str] = str) -> str:
     """File and place of a result, the file name passed through `shorten`; for a registry entity, its id."""
     if result.kind != "document":
-        from watersmeet.core.entities import KINDS, TOOL  # lazy: slow to import
+        from watersmeet.core.entities import is_entity  # lazy: slow to import
 
-        if result.kind in (*KINDS, TOOL):
+        if is_entity(result.kind):
             return result.document
     return located(shorten(result.path), result.where)
 

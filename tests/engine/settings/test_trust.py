@@ -152,6 +152,7 @@ def test_every_setting_of_text_that_a_stranger_may_set_was_thought_about() -> No
         "query.adapt.keyword",
         "query.adapt.semantic",
         "query.classify.keyword",
+        "query.identifier_weight.keyword",
         "query.route.rules",
     }
 

@@ -98,6 +98,17 @@ def test_what_costs_too_much_is_refused_until_it_is_confirmed(tmp_path: Path, va
         assert engine.sync(confirm=True).embedded == 1
 
 
+def test_what_every_text_is_sent_with_is_counted(tmp_path: Path, vault: Path, site: Site) -> None:
+    costs = []
+    for prefix in ("", "passage: "):
+        with opened(tmp_path, site, text_prefix=prefix) as engine:
+            costs.append(engine.sync([vault], dry_run=True).cost)
+    plain, prefixed = costs
+    assert plain is not None
+    assert prefixed is not None
+    assert prefixed.tokens - plain.tokens >= plain.texts
+
+
 def test_what_was_approved_is_not_counted_again(tmp_path: Path, vault: Path, site: Site) -> None:
     def stop(step: Progress) -> None:
         if step.doing == "embedding (dense)":

@@ -54,9 +54,9 @@ def absolute(place: str) -> str:
 def _holds_index(folder: str) -> bool:
     if find("index", LOCAL)(folder, make=None).exists():
         return True
-    from watersmeet.engine.query.diagnostics import load_settings
+    from watersmeet.engine.settings.settings import load
 
-    settings = load_settings()
+    settings = load()  # whoever asks reports what of it is ignored, once
     return settings.section("index").store != LOCAL and open_index(folder, settings).exists()
 
 
@@ -107,7 +107,8 @@ def main_work_tree(start: str) -> str:
         private = os.path.realpath(os.path.join(folder, private))
         back = _said(os.path.join(private, "gitdir"))
         common = os.path.realpath(os.path.join(private, _said(os.path.join(private, "commondir")) or "."))
-        if not back or os.path.realpath(os.path.join(private, back)) != link or os.path.basename(common) != ".git":
+        ours = os.path.basename(common) == ".git" and os.path.dirname(private) == os.path.join(common, "worktrees")
+        if not (ours and back) or os.path.realpath(os.path.join(private, back)) != link:
             return ""
         main = os.path.join(os.path.dirname(common), os.path.relpath(real, folder))
         return main if os.path.isdir(main) else os.path.dirname(common)
@@ -116,6 +117,8 @@ def main_work_tree(start: str) -> str:
 
 def _said(file: str) -> str:
     """The line of a small file of git; empty if it cannot be read."""
+    if not os.path.isfile(file):  # a pipe would be waited for
+        return ""
     try:
         with open(file, encoding="utf8") as opened:
             return opened.read(MAX_LINE).strip()

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from watersmeet.common.redaction import HIDDEN
+from watersmeet.common.redaction import HIDDEN, shown
 from watersmeet.core.errors import ConfigError
 from watersmeet.engine.components import default, find, options
-from watersmeet.engine.settings.file import Table
+from watersmeet.engine.settings.file import Table, parse
 from watersmeet.engine.settings.settings import SECTIONS, check, from_layers, leaves, merge
+from watersmeet.engine.settings.toml import dump
 
-_SECRET = re.compile(r"PASSWORD|SECRET|TOKEN|API_KEYS?$|CONNECTION_STRING|DSN", re.IGNORECASE)
+_SECRET = re.compile(r"PASS(?:$|_|W|P)|SECRET|TOKEN|CREDENTIAL|KEYS?$|CONNECTION_STRING|DSN", re.IGNORECASE)
+_PLAIN_KEY = re.compile(r"KEY_ENV$", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,8 +31,8 @@ class Key:
 
     @property
     def shown(self) -> Any:
-        """The value, unless it is a secret."""
-        return HIDDEN if self.value and _SECRET.search(self.name.rpartition(".")[2]) else self.value
+        """The value without secrets, at any depth, and without the name and password of an address."""
+        return _without_secrets(self.name.rpartition(".")[2], self.value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,11 +58,14 @@ class Conversion:
     def set(self, name: str, value: Any, setting: str, new: Any = None, note: str = "") -> None:
         """The key became this setting, with this or another value, if that is one which the setting takes."""
         new = value if new is None else new
+        if isinstance(new, str) and (bare := _without_user(new)) != new:
+            new, note = bare, "without its name and password, which no settings file has"
         one = _table(setting.split("."), new)
         try:
             check(one, self.program)
+            parse(dump(one), self.program)  # what a file cannot have
         except ConfigError as error:
-            self.none(name, value, f"{setting} does not take {new!r}: {error.hint or error}")
+            self.none(name, value, f"{setting} does not take {_without_secrets(name, new)!r}: {error.hint or error}")
             return
         if self._usual(setting) == new:
             self.same(name, value, note or f"the recipe {self.recipe} has it")
@@ -144,6 +150,25 @@ def values_of(config: Mapping[str, Any], rules: Mapping[str, Rule], prefix: str 
             yield from values_of(value, rules, name)
         else:
             yield name, value
+
+
+def _without_secrets(name: str, value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _without_secrets(str(key), one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_without_secrets(name, one) for one in value]
+    if value and _SECRET.search(name) and not _PLAIN_KEY.search(name):
+        return HIDDEN
+    if isinstance(value, float) and not math.isfinite(value):  # JSON has no such number
+        return str(value)
+    return shown(value) if isinstance(value, str) and "://" in value else value
+
+
+def _without_user(value: str) -> str:
+    """An address without a name and password."""
+    scheme, sign, rest = value.partition("://")
+    host, slash, path = rest.partition("/")
+    return f"{scheme}{sign}{host.rpartition('@')[2]}{slash}{path}" if sign else value
 
 
 def _table(path: Sequence[str], value: Any) -> Table:

@@ -138,14 +138,27 @@ def _gone(source: StoredSource) -> list[StoredText]:
 
 
 def _write(folder: str, one: StoredText, saved: SavedPages, dry_run: bool) -> None:
-    """Write a text as a Markdown file, with its address, where no file of this import is."""
-    path = os.path.join(folder, saved.free(file_name(one.name.partition("://")[2] or one.name)))
-    saved.files.append(path)
-    if dry_run:
-        return
+    """Write a text as a Markdown file, with its address, where no file of this import is, nor one of the user."""
     head = "" if one.text.startswith("---") else f"---\nsource: {json.dumps(one.name, ensure_ascii=False)}\n---\n\n"
-    os.makedirs(os.path.dirname(path), exist_ok=True)
-    replace_file(path, (head + one.text.rstrip() + "\n").encode("utf8", "replace"), 0o644)
+    content = (head + one.text.rstrip() + "\n").encode("utf8", "replace")
+    name = file_name(one.name.partition("://")[2] or one.name)
+    path = os.path.join(folder, saved.free(name))
+    while os.path.lexists(path) and not _is_imported(path, head.encode("utf8", "replace"), content):
+        path = os.path.join(folder, saved.free(name))
+    saved.files.append(path)
+    if not dry_run:
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        replace_file(path, content, 0o644)
+
+
+def _is_imported(path: str, head: bytes, content: bytes) -> bool:
+    """Whether a file has what would be written, or is of an earlier import of the same text."""
+    try:
+        with open(path, "rb") as file:
+            found = file.read(len(content) + 1)
+    except OSError:
+        return False
+    return found == content or (bool(head) and found.startswith(head))
 
 
 def _add(total: SyncReport, made: SyncReport) -> None:

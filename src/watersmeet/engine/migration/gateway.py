@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Mapping
 from typing import Any
 from urllib.parse import urlencode
 
+from watersmeet.common.redaction import HIDDEN
 from watersmeet.engine.migration.conversion import BUILT_IN, Conversion, Rule, lacking, same, set_embedder, to, walk
 
 PROGRAM, RECIPE = "registry", "registry"
@@ -117,10 +119,10 @@ def convert(variables: Mapping[str, str]) -> Conversion:
     _embeddings(made, variables)
     for name, value in variables.items():
         if name not in RULES and value:
-            made.none(name, value, OF_GATEWAY)
+            made.none(name, HIDDEN, OF_GATEWAY)  # any of them may be a secret
     if made.tables.get("registry", {}).get("records") == "mongodb":
         if not variables.get(STRING):
-            made.commands.append(f"export MONGODB_URI='{connection_string(variables)}'")
+            made.commands.append(f"export MONGODB_URI={shlex.quote(connection_string(variables))}")
         made.commands.append("watersmeet pull")
     return made
 

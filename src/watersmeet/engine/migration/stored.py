@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from watersmeet.core.errors import SourceProblem
+from watersmeet.core.system import is_within
 
 MAX_TEXTS = 1_000_000
 
@@ -53,7 +54,6 @@ def first_existing(name: str, folders: Iterable[str]) -> str:
 
 def refuse_home(path: str) -> str:
     """Raise for a folder that nobody means to index because a file of a stranger lists it."""
-    real = os.path.realpath(path)
-    if real in (os.path.realpath(os.path.expanduser("~")), os.sep):
+    if is_within(os.path.realpath(os.path.expanduser("~")), os.path.realpath(path)):
         raise SourceProblem(f"{path} is listed, which is all of your files", "`watersmeet sync` takes what you mean")
     return path

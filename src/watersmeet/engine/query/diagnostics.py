@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 
+from watersmeet.common.redaction import excerpt
 from watersmeet.core.entities import TOOL
 from watersmeet.core.model import ChunkId, Passage
 from watersmeet.engine.query.modes import VECTORS
@@ -69,6 +70,5 @@ def log_search(
             if boosts is not None and passage.kind != TOOL:  # a tool is graded, not boosted
                 by_words, kind = boosts.get(hit.chunk, 0.0), "text_boost"
             score = raw.get(hit.chunk, hit.score)
-            log.debug(
-                "%s score for '%s' (type=%s): %.6f, %s=%.1f", name, passage.title, passage.kind, score, kind, by_words
-            )
+            title = excerpt(passage.title, ())  # on one line: a name cannot look like another entry
+            log.debug("%s score for '%s' (type=%s): %.6f, %s=%.1f", name, title, passage.kind, score, kind, by_words)

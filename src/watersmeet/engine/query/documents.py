@@ -55,9 +55,9 @@ def get(snapshot: Snapshot, match: DocumentMatch, viewer: Viewer | None = None, 
 
 def _file_is_missing(record: Record) -> bool:
     """Whether the file of a document no longer exists; False for what is in no file."""
-    from watersmeet.core.entities import KINDS, TOOL  # lazy: slow to import
+    from watersmeet.core.entities import is_entity  # lazy: slow to import
 
-    return record.kind not in (*KINDS, TOOL) and os.path.isabs(record.path) and not os.path.lexists(record.path)
+    return not is_entity(record.kind) and os.path.isabs(record.path) and not os.path.lexists(record.path)
 
 
 def listing(snapshot: Snapshot, condition: Condition = ANY, sort: str = "") -> list[dict[str, Any]]:

@@ -6,7 +6,7 @@ import json
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from watersmeet.core.entities import KINDS, TOOL
+from watersmeet.core.entities import TOOL, entity_kinds, type_of
 from watersmeet.core.errors import DatabaseProblem, IndexProblem, WatersmeetError
 from watersmeet.core.index import Check, Index, Snapshot
 from watersmeet.core.model import Failure
@@ -85,7 +85,7 @@ def statistics(engine: Engine, viewer: Viewer | None = None) -> dict[str, Any]:
     settings = engine.settings
     with engine.snapshot() as snapshot:
         kinds, tier = snapshot.kinds(visible_to(viewer)), published_tier(snapshot)
-    entity_types = {kind: kinds[kind] for kind in KINDS if kinds.get(kind)}
+    entity_types = {type_of(kind): kinds[kind] for kind in entity_kinds(kinds) if kinds.get(kind)}
     found: dict[str, Any] = {
         "records": settings.section("registry").records,
         "entity_types": entity_types,

@@ -21,6 +21,7 @@ from watersmeet.core.entities import (
     audience,
     embedding_text,
     record,
+    stored_kind,
     tool_audience,
     tool_text,
     without_limited_tools,
@@ -54,7 +55,7 @@ def pages(entity: Entity, content: str, stored: Mapping[str, Any]) -> Iterator[t
     shown = without_limited_tools(entity)
     own = {**_facets(entity), "record": record(shown), CONTENT: content}
     own |= {key: stored[key] for key in (SOURCE, ORIGIN) if stored.get(key)}
-    page = _document(entity, entity.path, entity.kind, entity.name, own)
+    page = _document(entity, entity.path, stored_kind(entity.kind), entity.name, own)
     text = embedding_text(shown).removeprefix(entity.name).removeprefix("\n")
     chunks = _chunks(page.id, text or entity.name, entity.examples)
     for number, piece in enumerate(pieces(entity.body)):

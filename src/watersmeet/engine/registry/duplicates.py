@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from watersmeet.core.boosts import text_words
@@ -54,37 +54,60 @@ def _registered(engine: Engine, viewer: Viewer | None) -> list[Entity]:
 
 
 class _Known:
-    """Registered entities, by what they may be found by."""
+    """Registered entities, by what they may be found by: only those with a word in common are compared."""
 
     def __init__(self, entities: Sequence[Entity]) -> None:
         self._entities = entities
-        self._words = [_words(entity) for entity in entities]
-        self._counts = Counter(word for words, _ in self._words for word in words)
-        self._contents = [hashes(entity)[1] for entity in entities]
+        words = [_words(entity) for entity in entities]
+        self._counts = Counter(word for every, _ in words for word in every)
+        self._texts = [_Texts([one[which] for one in words], self._weight) for which in (0, 1)]
+        self._same: dict[tuple[str, object], list[int]] = {}
+        for number, entity in enumerate(entities):
+            for key in _keys(entity):
+                self._same.setdefault(key, []).append(number)
 
     def _weight(self, word: str) -> float:
+        """The rarer, the more; most if nobody has it."""
         return math.log(1 + (len(self._entities) + 1) / (1 + self._counts[word]))
 
     def like(self, entity: Entity, min_score: float) -> list[dict[str, Any]]:
-        words, path, name = _words(entity), same_path(entity.path), _plain(entity.name)
-        content = hashes(entity)[1]
-        found = []
-        for number, other in enumerate(self._entities):
-            score = max(map(self._share, words, self._words[number]))
-            same = {
-                PATH: path == same_path(other.path),
-                NAME: bool(name) and name == _plain(other.name) and entity.kind == other.kind,
-                CONTENT: content == self._contents[number],
-                NEAR: score >= min_score and entity.kind == other.kind,
-            }
-            if any(same.values()):
-                found.append(_like(other, [what for what, is_so in same.items() if is_so], score))
+        scores: dict[int, float] = dict.fromkeys(range(len(self._entities)), 0.0) if min_score == 0 else {}
+        for words, texts in zip(_words(entity), self._texts, strict=True):
+            for number, share in texts.shares(words).items():
+                scores[number] = max(share, scores.get(number, 0.0))
+        matches: dict[int, list[str]] = {}
+        for key in _keys(entity):
+            for number in self._same.get(key, ()):
+                matches.setdefault(number, []).append(key[0])
+        for number, score in scores.items():
+            if score >= min_score and entity.kind == self._entities[number].kind:
+                matches.setdefault(number, []).append(NEAR)
+        found = [_like(self._entities[number], what, scores.get(number, 0.0)) for number, what in matches.items()]
         return sorted(found, key=lambda one: (PATH not in one["matches"], -one["score"], one["path"]))[:MAX_LISTED]
 
-    def _share(self, words: set[str], others: set[str]) -> float:
-        """The share of common words, rare ones counting more; rarer than all known ones if nobody has them."""
-        either = sum(map(self._weight, words | others))
-        return sum(map(self._weight, words & others)) / either if either else 0.0
+
+class _Texts:
+    """One text of each entity: which have a word, and how much all the words of each weigh."""
+
+    def __init__(self, texts: Sequence[set[str]], weight: Callable[[str], float]) -> None:
+        self._weight = weight
+        self._having: dict[str, list[int]] = {}
+        for number, words in enumerate(texts):
+            for word in words:
+                self._having.setdefault(word, []).append(number)
+        weights = {word: weight(word) for word in self._having}
+        self._totals = [math.fsum(weights[word] for word in words) for words in texts]
+
+    def shares(self, words: set[str]) -> dict[int, float]:
+        """The share of common words of all words, by weight, of the texts that have any."""
+        common: dict[int, float] = {}
+        total = 0.0
+        for word in sorted(words):  # in one order, so that sums are the same every time
+            weight = self._weight(word)
+            total += weight
+            for number in self._having.get(word, ()):
+                common[number] = common.get(number, 0.0) + weight
+        return {number: shared / (total + self._totals[number] - shared) for number, shared in common.items()}
 
 
 def _like(other: Entity, matches: list[str], score: float) -> dict[str, Any]:
@@ -101,6 +124,14 @@ def _like(other: Entity, matches: list[str], score: float) -> dict[str, Any]:
 def _words(entity: Entity) -> tuple[set[str], set[str]]:
     """All words of an entity, and those of its name and description."""
     return text_words(embedding_text(entity)), text_words(entity.name, entity.description)
+
+
+def _keys(entity: Entity) -> list[tuple[str, object]]:
+    """What two entities must not have in common, by how it is called."""
+    found: list[tuple[str, object]] = [(PATH, same_path(entity.path))]
+    if name := _plain(entity.name):
+        found.append((NAME, (entity.kind, name)))
+    return [*found, (CONTENT, hashes(entity)[1])]
 
 
 def _plain(name: str) -> str:

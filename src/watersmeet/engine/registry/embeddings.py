@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from watersmeet.core.entities import KINDS, TOOL
+from watersmeet.core.entities import TOOL, entity_kinds, type_of
 from watersmeet.core.errors import DatabaseProblem, NoIndex
 from watersmeet.core.index import NEXT_TIERS, Snapshot
 from watersmeet.core.model import Condition
@@ -33,8 +33,8 @@ def embeddings(engine: Engine, viewer: Viewer | None = None) -> dict[str, Any]:
 
 
 def _embeddings(engine: Engine, snapshot: Snapshot, viewer: Viewer | None) -> dict[str, Any]:
-    condition = Condition(fields={"kind": (*KINDS, TOOL)}, gates=audience_gates(viewer))
-    kinds = {str(found.document): found.kind for found in snapshot.records(condition)}
+    condition = Condition(fields={"kind": (*entity_kinds(snapshot.kinds()), TOOL)}, gates=audience_gates(viewer))
+    kinds = {str(found.document): type_of(found.kind) for found in snapshot.records(condition)}
     tiers = {name: tier for name, tier in snapshot.tiers().items() if name in DENSE_TIERS}
     lacking: dict[str, list[str]] = {}
     for name, tier in tiers.items():

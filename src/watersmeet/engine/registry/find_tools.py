@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from watersmeet.core.boosts import query_words as words_of
 from watersmeet.core.boosts import singular, text_words
-from watersmeet.core.entities import SERVER, TOOL, Tool
+from watersmeet.core.entities import SERVER, TOOL, tool_of
 from watersmeet.core.entities import record as as_record
 from watersmeet.core.model import ChunkId, Condition, DocId, Failure, Hit
 from watersmeet.core.ports import DocumentHead, Entities
@@ -120,7 +120,7 @@ class _Offers:
     def tool(self, name: DocId, hit: Hit | None, pinned: bool, words: Sequence[str]) -> OfferedTool:
         found = self._records[name]
         server = self._servers[found["server"]]
-        tool = Tool(found["name"], found.get("description", ""), found.get("inputSchema") or {})
+        tool = tool_of(found)
         return OfferedTool(
             tool_name=found["name"],
             server_path=found["server"],

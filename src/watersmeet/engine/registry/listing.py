@@ -6,11 +6,13 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from watersmeet.core.entities import KINDS, SKILL, TOOL, Entity, entity_of, metadata_text
-from watersmeet.core.errors import ConfigError, nearest
+from watersmeet.core.entities import SKILL, TOOL, Entity, entity_kinds, entity_of, metadata_text, stored_kind
+from watersmeet.core.errors import ConfigError
 from watersmeet.core.facets import with_parents
 from watersmeet.core.model import Condition
 from watersmeet.core.visibility import Viewer, gates
+from watersmeet.engine.query.visibility import visible_to
+from watersmeet.engine.registry.types import check_types, known_types
 from watersmeet.engine.registry.visibility import visible_record
 from watersmeet.present.registry import projected
 
@@ -34,13 +36,13 @@ def listing(
     metadata_fields: Sequence[str] = (),
 ) -> list[dict[str, Any]]:
     """Records of one kind or all that contain the query, ignoring case, sorted by path."""
-    if kind and kind not in (*KINDS, TOOL):
-        raise ConfigError(f"no entity type called {kind!r}", nearest(kind, (*KINDS, TOOL)))
     allowed = gates(viewer, include_deprecated, include_draft, include_disabled)
-    condition = Condition(fields={"kind": (kind,) if kind else KINDS}, gates=allowed)
     with engine.snapshot() as snapshot:
-        stored = [found.fields["record"] for found in snapshot.records(condition) if "record" in found.fields]
-        records = [visible_record(snapshot, record, viewer) for record in stored]
+        stored = snapshot.kinds(visible_to(viewer))
+        check_types([kind] if kind else [], known_types(engine.settings, stored))
+        condition = Condition({"kind": (stored_kind(kind),) if kind else entity_kinds(stored)}, gates=allowed)
+        found = [one.fields["record"] for one in snapshot.records(condition) if "record" in one.fields]
+        records = [visible_record(snapshot, record, viewer) for record in found]
     low = query.casefold().strip()
     found = [record for record in records if not low or low in _text(record)]
     if not metadata_fields:
@@ -91,5 +93,5 @@ def tags(engine: Engine, viewer: Viewer | None = None) -> list[dict[str, Any]]:
         tag for record in listing(engine, "", "", viewer) for tag in set().union(*map(with_parents, record["tags"]))
     )
     with engine.snapshot() as snapshot:
-        count.update(snapshot.tags(Condition(gates=gates(viewer)), without=(*KINDS, TOOL)))
+        count.update(snapshot.tags(Condition(gates=gates(viewer)), without=(*entity_kinds(snapshot.kinds()), TOOL)))
     return [{"tag": tag, "count": number} for tag, number in sorted(count.items(), key=lambda i: (-i[1], i[0]))]

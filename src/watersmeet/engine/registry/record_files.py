@@ -9,17 +9,18 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from watersmeet.core.entities import KINDS, Entity, Refused, Tool
+from watersmeet.core.entities import BUILT_IN, KINDS, Entity, Refused, Tool
 from watersmeet.core.errors import SourceProblem
 from watersmeet.core.indexing import Found, Skipped, Source, SourceRoot
 from watersmeet.core.record_format import Format, Origin
 from watersmeet.engine import plugins
 from watersmeet.engine.components import build
+from watersmeet.engine.registry.types import check_types, declared_types
 from watersmeet.engine.settings.settings import Settings
 from watersmeet.engine.sync.parsers import endings, parse_safely
 from watersmeet.record.decode import decode
 
-FORMATS = ("gateway", "official", "catalogue", "card", "skill", "beir", "toolset")
+FORMATS = ("custom", "gateway", "official", "catalogue", "card", "skill", "beir", "toolset")
 """Record formats in the order in which they are tried; then those of plug-ins."""
 LISTS = {"servers": KINDS[0], "agents": KINDS[1], "skills": KINDS[2], "virtual_servers": KINDS[3], "entities": ""}
 """Keys of lists that records may be wrapped in, with the default kind of their items."""
@@ -60,14 +61,16 @@ def read(
     """Read `place`: a file or a folder, the bytes of a file, or records. `kind`: of records that do not name theirs.
 
     Tools without a server are refused if there is no file name to use, unless the `server` is given."""
+    types = declared_types(settings)
+    check_types([kind] if kind else [], (*BUILT_IN, *types))
     if isinstance(place, str):
-        yield from _place(place, settings, kind)
+        yield from _place(place, settings, Origin(place, kind=kind, types=types))
         return
     if isinstance(place, bytes):
-        found = recognized(decode(place, "-"), Origin("-", "", kind))
+        found = recognized(decode(place, "-"), Origin("-", kind=kind, types=types))
     else:
         values = ((f"record {number}", value) for number, value in enumerate(place, 1))
-        found = recognized(values, Origin("", "", kind))
+        found = recognized(values, Origin("", kind=kind, types=types))
     for item in found:
         yield Refused(item.where, _NO_SERVER) if isinstance(item, Listed) and not server else item
 
@@ -106,6 +109,8 @@ def _one(
     if depth > _MAX_DEPTH:
         yield Refused(origin.where, f"lists are nested more than {_MAX_DEPTH} deep")
         return
+    if origin.kind in origin.types and isinstance(value, Mapping) and LISTS.keys().isdisjoint(value):
+        value = {"entity_type": origin.kind, **value}
     for format in formats:
         if format.knows(value):
             for item in format.read(value, origin):
@@ -124,7 +129,7 @@ def _one(
         yield Refused(origin.where, _HOW_TO_START if starts else "not a record in a known format")
 
 
-def _place(place: str, settings: Settings, kind: str) -> Iterator[Item]:
+def _place(place: str, settings: Settings, defaults: Origin) -> Iterator[Item]:
     options = {**settings.of("source", "folder"), "include": list(_ENDINGS), "max_bytes": _MAX_BYTES}
     source: Source = build("source", "folder", options, endings=endings())
     if not os.path.exists(place):
@@ -142,7 +147,8 @@ def _place(place: str, settings: Settings, kind: str) -> Iterator[Item]:
         if isinstance(content, Skipped):
             yield Refused(content.path, content.reason)
             continue
-        origin = Origin(item.uri, skills.get(item.uri) or _name(item), kind, item.uri)
+        name = skills.get(item.uri) or _name(item)
+        origin = replace(defaults, where=item.uri, name=name, location=item.uri)
         is_skill = item.uri.casefold().endswith(".md")
         values = _skill(item, content, settings) if is_skill else decode(content, item.uri)
         folder, _, name = item.name.rpartition("/")

@@ -195,7 +195,7 @@ class _Registration:
         self.batch.refused = self.refused
         self.batch.committing = self._flag
         self.reviews = Reviews(place) if place is not None else None
-        self.changed: dict[str, dict[str, str]] = {}  # descriptions, to be flagged before they are committed
+        self.changed: dict[str, dict[str, Any]] = {}  # descriptions, to be flagged before they are committed
         self.records = _records(index, self.batch.record, shared)
         self.collection = index.catalogue.collection(COLLECTION)
         self.origins: dict[str, str] = {}  # where each path was read

@@ -85,6 +85,9 @@ class Registry:
         seconds: float = math.inf,
     ) -> Registered:
         """Register entities. One at the same path is replaced, including its status and enabled."""
+        from watersmeet.engine.registry.types import check_types, known_types
+
+        check_types([entity.kind for entity in entities], known_types(self.engine.settings, ()))
         found = [(entity.path, entity) for entity in entities]
         return self._register(found, deepen, progress or (lambda _: None), seconds=seconds, keep=False)
 
@@ -175,8 +178,12 @@ class Registry:
         seconds: float = math.inf,
         keep: bool = True,
     ) -> Registered:
+        from watersmeet.engine.registry.types import admitted, declared_types
+
         start = time.perf_counter()
         report = Registered()
+        types = declared_types(self.engine.settings)
+        found = [admitted(item, self.engine.settings, types) for item in found]
         readable = [item for item in found if not isinstance(item, Refused)]
         named = [item[1].path if isinstance(item, tuple) else item.path for item in readable]
         with self._audited("register", named) as result, self._shared() as shared:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from typing import Any, TypeVar
 
-from watersmeet.core.entities import KINDS, TOOL
+from watersmeet.core.entities import BUILT_IN
 from watersmeet.core.errors import ConfigError, nearest
 from watersmeet.core.model import Condition, Request
 from watersmeet.core.options import REQUIRED, option
@@ -18,7 +18,6 @@ from watersmeet.engine.settings.settings import recipes
 MAX_RESULTS = 50
 MAX_TOOLS = 100
 MAX_QUERY_CHARS = 512
-TYPES = (*KINDS, TOOL)
 COUNT = ("top_n", "limit", "max_results", "top_k", "topK")
 """Accepted names for the number of results."""
 
@@ -65,7 +64,10 @@ class EntityRequest(_RegistryRequest):
 
     query: str = option("", "query; #tag is a filter", longest=MAX_QUERY_CHARS, metavar="QUERY")
     entity_types: tuple[str, ...] | None = option(
-        None, "only these types (default: all)", choices=lambda: TYPES, metavar="TYPE", flags=("--type",)
+        None,
+        f"only these types: {', '.join(BUILT_IN)}, or one that the settings declare; default: all",
+        metavar="TYPE",
+        flags=("--type",),
     )
     max_results: int = option(10, "number of results in all", least=1, most=MAX_RESULTS, aliases=COUNT, flags=("-n",))
     include_deprecated: bool = option(False, "include deprecated entities")
@@ -88,9 +90,6 @@ class EntityRequest(_RegistryRequest):
             raise ConfigError(f"max_results is {self.max_results}", f"use 1 to {MAX_RESULTS}")
         if len(self.query) > MAX_QUERY_CHARS:
             raise ConfigError(f"the query has {len(self.query)} characters", f"shorten it to at most {MAX_QUERY_CHARS}")
-        for name in self.entity_types or ():
-            if name not in TYPES:
-                raise ConfigError(f"no entity type called {name!r}", nearest(name, TYPES))
         for tag in self.tags:
             if not tag.strip().lstrip("#"):
                 raise ConfigError(f"{tag!r} is not a tag", "a tag has a name: --tag docs, or #docs in the query")

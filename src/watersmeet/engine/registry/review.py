@@ -9,17 +9,18 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
 from watersmeet.core.bidi import BIDI_CONTROLS
-from watersmeet.core.entities import TOOL, Entity, Tool, audience, entity_of
+from watersmeet.core.entities import TOOL, Entity, Tool, audience, entity_of, tool_audience, tool_of
 from watersmeet.core.errors import ConfigError, NotRegistered
 from watersmeet.core.index import Index, State
 from watersmeet.core.visibility import Viewer
 from watersmeet.engine.index.state_names import REVIEWS
+from watersmeet.engine.query.visibility import is_limited
 
 if TYPE_CHECKING:
     from watersmeet.engine.engine import Engine
@@ -29,6 +30,7 @@ LOCK_SECONDS = 5.0
 MAX_KEPT_CHARS = 4_000
 """Characters of the earlier description that are kept."""
 MAX_CHECKED_CHARS = 50_000
+TOO_LONG = f"is longer than the {MAX_CHECKED_CHARS:,} characters that are checked"
 MAX_DEPTH = 20
 _ANY_CASE = re.IGNORECASE
 _SUSPICIOUS = (
@@ -100,10 +102,15 @@ def text_hash(text: str) -> str:
     return blake2b(text.encode("utf8", "surrogatepass"), digest_size=8).hexdigest()
 
 
-@lru_cache(maxsize=4096)
 def suspicious(text: str) -> tuple[str, ...]:
-    """What in a description reads like instructions to an agent."""
-    return tuple(reason for reason, pattern in _SUSPICIOUS if pattern.search(text[:MAX_CHECKED_CHARS]))
+    """What in a description reads like instructions to an agent; a long one may have them where nobody looks."""
+    too_long = (TOO_LONG,) if len(text) > MAX_CHECKED_CHARS else ()
+    return (*_suspicious(text[:MAX_CHECKED_CHARS]), *too_long)
+
+
+@lru_cache(maxsize=4096)
+def _suspicious(text: str) -> tuple[str, ...]:
+    return tuple(reason for reason, pattern in _SUSPICIOUS if pattern.search(text))
 
 
 class Reviews:
@@ -129,11 +136,13 @@ class Reviews:
             return ()
         return (*([CHANGED] if changed and changed["now"] == now else []), *suspicious(text))
 
-    def before(self, identity: str) -> str | None:
+    def before(self, identity: str, readers: Sequence[str] | None) -> str | None:
+        """The text before a change, if those who may see the present one could see it; `readers` None: the owner."""
         found = self._found["changed"].get(identity)
-        return found["before"] if found else None
+        same = found is not None and (readers is None or found.get("readers") == [*readers])
+        return found["before"] if found and same else None
 
-    def flag(self, changes: Mapping[str, dict[str, str]]) -> None:
+    def flag(self, changes: Mapping[str, dict[str, Any]]) -> None:
         """Flag changed descriptions. One that changes again keeps the text before the first change; one that changes
         back is not changed."""
         with self._state.changing(LOCK_SECONDS) as state:
@@ -141,7 +150,7 @@ class Reviews:
             for identity, change in changes.items():
                 first = found["changed"].get(identity)
                 if first and first["now"] == change["was"] and found["accepted"].get(identity) != change["was"]:
-                    change = {**change, "was": first["was"], "before": first["before"]}
+                    change = {**first, "now": change["now"]}
                 found["changed"].pop(identity, None)
                 if change["was"] != change["now"]:
                     found["changed"][identity] = change
@@ -171,41 +180,52 @@ def _read(content: bytes | None) -> dict[str, dict[str, Any]]:
         return {"changed": {}, "accepted": {}}
 
 
-def changes(before: Entity, after: Entity) -> dict[str, dict[str, str]]:
-    """Descriptions that differ. The text before is not kept if others may see the entity now."""
-    former = dict(parts(before))
-    keeps = audience(before) == audience(after)
-    found: dict[str, dict[str, str]] = {}
-    for identity, text in parts(after):
-        was = former.get(identity)
-        if was is not None and was != text:
-            shown = was[:MAX_KEPT_CHARS] if keeps else ""
-            found[identity] = {"was": text_hash(was), "now": text_hash(text), "before": shown}
-    return found
+def changes(before: Entity, after: Entity) -> dict[str, dict[str, Any]]:
+    """Descriptions that differ, with the text before and who could read it."""
+    former, readers = dict(parts(before)), _readers(before)
+    return {
+        identity: {
+            "was": text_hash(former[identity]),
+            "now": text_hash(text),
+            "before": former[identity][:MAX_KEPT_CHARS],
+            "readers": [*readers[identity]],
+        }
+        for identity, text in parts(after)
+        if identity in former and former[identity] != text
+    }
+
+
+def _readers(entity: Entity) -> dict[str, tuple[str, ...]]:
+    """Who may read each of the texts of an entity."""
+    tools = {f"{entity.path}#{tool.name}": tool_audience(tool, entity) for tool in entity.tools}
+    return {entity.path: audience(entity), **tools}
 
 
 def review(engine: Engine, viewer: Viewer | None = None) -> list[dict[str, Any]]:
     """The descriptions that should be read, with their hashes, reasons, and the text before a change."""
     reviews, found = Reviews(engine.index), []
-    for identity, text in sorted(_texts(engine, viewer).items()):
+    for identity, (text, readers) in sorted(_texts(engine, viewer).items()):
         reasons = reviews.reasons_of(identity, text)
         if reasons:
-            before = reviews.before(identity) if CHANGED in reasons else None
+            before = reviews.before(identity, readers if is_limited(viewer) else None) if CHANGED in reasons else None
             found.append(
                 {"id": identity, "hash": text_hash(text), "reasons": list(reasons), "text": text, "before": before}
             )
     return found
 
 
-def _texts(engine: Engine, viewer: Viewer | None) -> dict[str, str]:
-    """The texts that steer agents, of all entities and tools that the viewer may see."""
+def _texts(engine: Engine, viewer: Viewer | None) -> dict[str, tuple[str, tuple[str, ...]]]:
+    """The texts that steer agents, of all entities and tools that the viewer may see, each with who may read it."""
     from watersmeet.engine.registry.listing import EVERYTHING, listing
 
-    entities = [entity_of(record) for record in listing(engine, "", "", viewer, **EVERYTHING)]
-    texts = {identity: text for entity in entities for identity, text in parts(entity)}
+    entities = {one["path"]: entity_of(one) for one in listing(engine, "", "", viewer, **EVERYTHING)}
+    texts = {
+        identity: (text, _readers(entity)[identity]) for entity in entities.values() for identity, text in parts(entity)
+    }
     for one in listing(engine, TOOL, "", viewer, **EVERYTHING):  # servers do not list those that not all may see
-        tool = Tool(one["name"], one.get("description", ""), one.get("inputSchema") or {})
-        texts[f"{one['server']}#{tool.name}"] = _tool_text(tool)
+        tool, server = tool_of(one), entities.get(one["server"])
+        if server is not None:  # else it was unregistered just now
+            texts[f"{server.path}#{tool.name}"] = _tool_text(tool), tool_audience(tool, server)
     return texts
 
 
@@ -215,7 +235,7 @@ def accept(engine: Engine, identity: str, hash: str, viewer: Viewer | None = Non
     wanted, known = path + "".join(identity.partition("#")[1:]), _texts(engine, viewer)
     if wanted not in known:
         raise NotRegistered(f"nothing is registered as {identity!r}", "`watersmeet review` lists what is to be read")
-    if text_hash(known[wanted]) != hash:
+    if text_hash(known[wanted][0]) != hash:
         raise ConfigError(
             f"the description of {identity} is not the one with the hash {hash[:40]!r}",
             "it may have changed since: `watersmeet review` shows it as it is",

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from watersmeet.core.boosts import boost, query_words
-from watersmeet.core.entities import KINDS, SERVER, TOOL, Entity, Tool, record
+from watersmeet.core.entities import KINDS, SERVER, TOOL, Entity, Tool, is_type_name, record, stored_kind, tool_of
 from watersmeet.core.index import Snapshot
 from watersmeet.core.model import Condition, DocId, Hit, Plan, Ranking
 from watersmeet.core.ports import Entities
@@ -17,9 +17,10 @@ from watersmeet.engine.query.diagnostics import log_enabled, log_search
 from watersmeet.engine.query.runner import SearchRun, run
 from watersmeet.engine.query.visibility import open_lifecycle
 from watersmeet.engine.registry.database_state import database_failures
-from watersmeet.engine.registry.requests import TYPES, EntityRequest
+from watersmeet.engine.registry.requests import EntityRequest
 from watersmeet.engine.registry.review import Reviews
 from watersmeet.engine.registry.scope import EntityScope, Voters
+from watersmeet.engine.registry.types import check_types, known_types, labels
 from watersmeet.engine.registry.visibility import visible
 from watersmeet.engine.settings.settings import RegistrySettings, Settings
 from watersmeet.present.mcp_configuration import endpoint_url
@@ -32,12 +33,18 @@ if TYPE_CHECKING:
 def search(engine: Engine, request: EntityRequest) -> EntityAnswer:
     """Search entities of all kinds; the answer groups them, with their matching tools."""
     request.checked()
+    with engine.snapshot() as snapshot:
+        stored = engine.visible_index(snapshot, request.viewer).entities.kinds()
+    known = known_types(engine.settings, stored)
+    check_types(request.entity_types or (), known)
+    types = tuple(dict.fromkeys(request.entity_types or known))
     flags = (request.include_deprecated, request.include_draft, request.include_disabled)
     condition = request.condition
     for tag in request.tags:
         condition = condition.narrowed("tag", (tag.strip().lstrip("#"),))
     text, condition = split_query(request.query, condition, flags)
-    return _ranked_answer(engine, request, text, condition) if text else _newest_answer(engine, request, condition)
+    answer = _ranked_answer if text else _newest_answer
+    return answer(engine, request, text, condition, types)
 
 
 def split_query(
@@ -54,17 +61,19 @@ def split_query(
 def scope_of(settings: Settings, types: tuple[str, ...]) -> EntityScope:
     """The scope for some types: servers are searched together with their tools, and tools with their servers."""
     own: RegistrySettings = settings.section("registry")
-    kinds = tuple(kind for kind in KINDS if kind in types or (kind == SERVER and TOOL in types))
+    wanted = [name for name in KINDS if name in types or (name == SERVER and TOOL in types)]
+    kinds = tuple(stored_kind(name) for name in (*wanted, *(name for name in types if is_type_name(name))))
     return EntityScope(
         searched=(*kinds, TOOL) if own.search_tools and SERVER in kinds else kinds,
         voters=Voters(tuple(own.signals), tuple(own.stages)),
         words=Voters(tuple(own.lexical_signals), tuple(own.lexical_stages)),
-        kinds=types,
+        kinds=tuple(map(stored_kind, types)),
     )
 
 
-def _ranked_answer(engine: Engine, request: EntityRequest, text: str, condition: Condition) -> EntityAnswer:
-    types = tuple(dict.fromkeys(request.entity_types or TYPES))
+def _ranked_answer(
+    engine: Engine, request: EntityRequest, text: str, condition: Condition, types: tuple[str, ...]
+) -> EntityAnswer:
     search_request = request.request(text, request.max_results, condition)
     scope = scope_of(engine.settings_for(request.recipe), types)
     with run(engine, search_request, scope) as search_run:
@@ -78,7 +87,7 @@ def _ranked_answer(engine: Engine, request: EntityRequest, text: str, condition:
     if request.entity_types is not None:
         found = [item for item in found if (TOOL if item.tool else item.entity.kind) in types]
     engine.note_search(search_run, search_request, [_name(item) for item in found])
-    groups: dict[str, Any] = grouped(found, text, tool_limit(request.max_results), request.metadata_fields)
+    groups = _groups(engine, request, found, text)
     return EntityAnswer(
         query=request.query,
         search_mode="lexical-only" if search_run.mode in ("lexical", "exact") else "hybrid",
@@ -95,7 +104,9 @@ def _ranked_answer(engine: Engine, request: EntityRequest, text: str, condition:
     )
 
 
-def _newest_answer(engine: Engine, request: EntityRequest, condition: Condition) -> EntityAnswer:
+def _newest_answer(
+    engine: Engine, request: EntityRequest, text: str, condition: Condition, types: tuple[str, ...]
+) -> EntityAnswer:
     """The answer to a request with tags only: entities with them, last changed first."""
     from watersmeet.engine.query.visibility import search_gates
     from watersmeet.stage.distribute import Distribute
@@ -104,8 +115,8 @@ def _newest_answer(engine: Engine, request: EntityRequest, condition: Condition)
     with engine.snapshot() as snapshot:
         visible_condition = search_gates(snapshot, request.request("", request.max_results, condition))
         hits: list[Hit] = []
-        for kind in dict.fromkeys(request.entity_types or KINDS):
-            chunks = snapshot.newest(visible_condition.narrowed("kind", (kind,)), request.max_results)
+        for name in types if request.entity_types else (name for name in types if name != TOOL):
+            chunks = snapshot.newest(visible_condition.narrowed("kind", (stored_kind(name),)), request.max_results)
             hits += [Hit(chunk, 1.0) for chunk in chunks]
         plan = Plan("", top_n=request.max_results)
         entities = engine.visible_index(snapshot, request.viewer).entities
@@ -114,7 +125,7 @@ def _newest_answer(engine: Engine, request: EntityRequest, condition: Condition)
         notes = () if found else _notes(snapshot, condition, request.viewer)
         settings = engine.settings_for(request.recipe)
         database = database_failures(engine.index, snapshot, settings, request.viewer)
-    groups: dict[str, Any] = grouped(found, "", tool_limit(request.max_results), request.metadata_fields)
+    groups = _groups(engine, request, found, text)
     return EntityAnswer(
         query=request.query,
         search_mode="lexical-only",
@@ -125,6 +136,11 @@ def _newest_answer(engine: Engine, request: EntityRequest, condition: Condition)
         notes=notes,
         took_ms=(time.perf_counter() - start) * 1000,
     )
+
+
+def _groups(engine: Engine, request: EntityRequest, found: list[Found], text: str) -> dict[str, Any]:
+    most = tool_limit(request.max_results)
+    return dict(grouped(found, text, most, request.metadata_fields, labels(engine.settings)))
 
 
 def _notes(snapshot: Snapshot, condition: Condition, viewer: Viewer | None) -> tuple[str, ...]:
@@ -177,8 +193,7 @@ def _tool(entity: Entity, document: DocId, entities: Entities) -> Tool | None:
     limited = entities.records([document]) if tool is None else {}
     if "visibility" not in limited.get(document, {}):
         return tool
-    one = limited[document]
-    return Tool(name, one.get("description", ""), one.get("inputSchema") or {})
+    return tool_of(limited[document])
 
 
 def _name(item: Found) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from threading import Lock
 from typing import Any
 
-from watersmeet.core.entities import ORIGIN, Entity, Refused, entity_of, record
+from watersmeet.core.entities import KINDS, ORIGIN, Entity, Refused, entity_of, record
 from watersmeet.core.errors import ConfigError, DatabaseProblem
 from watersmeet.core.record_format import Format, Origin
 from watersmeet.core.registry_records import ChangedRecord, Records, SharedRecords, Stored
@@ -18,6 +18,7 @@ from watersmeet.engine.settings.settings import LOCAL_RECORDS, Settings
 
 ENTITY_TYPE = "entity_type"
 """Key of a record that another program wrote: it is in that program's form."""
+NOT_SHARED = "entities of declared types cannot be in MongoDB: gateway registries have no collection for them"
 _opened: dict[str, SharedRecords] = {}
 _lock = Lock()
 
@@ -48,7 +49,8 @@ def entity_in(found: Mapping[str, Any]) -> Entity | Refused:
     """The entity of a stored record, in our form or in that of a gateway."""
     if ENTITY_TYPE not in found:
         try:
-            return entity_of(found)
+            entity = entity_of(found)
+            return entity if entity.kind in KINDS else Refused(entity.path, NOT_SHARED)
         except (ConfigError, KeyError, TypeError, AttributeError) as problem:
             return Refused(str(found.get("path")), f"not a record of this registry: {problem}")
     gateway: Format = build("record", "gateway", {})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from watersmeet.common.redaction import HIDDEN
+from watersmeet.common.redaction import HIDDEN, shown
 from watersmeet.engine.components import KINDS, default, exists, find, options
 from watersmeet.engine.index.tiers import TIERS, embedder_name, store_of
 from watersmeet.engine.settings.settings import SECTIONS, Settings, leaves
@@ -30,7 +30,10 @@ def effective(settings: Settings) -> dict[str, tuple[Any, str]]:
 
 
 def visible(path: str, value: Any) -> Any:
-    """A value as it may be shown: secrets, such as keys and connection strings, are hidden."""
+    """A value as it may be shown: secrets, such as keys and connection strings, are hidden, and names and passwords in
+    addresses."""
+    if isinstance(value, str) and "://" in value and "@" in value:
+        value = shown(value)
     kind, _, rest = path.partition(".")
     name, _, key = rest.partition(".")
     if kind not in KINDS or not value or not exists(kind, name):

@@ -195,6 +195,11 @@ class RegistrySettings:
     tool_stages: list[str] = option(["top", "unit"], "stages of find-tools, in order")
     toolless_servers: bool = option(False, "find-tools also names servers that fit and list no tools")
     pinned: list[str] = option([], "tools that find-tools always includes: NAME or SERVER_PATH#NAME")
+    types: dict[str, Any] = option(
+        {},
+        "entity types of your own by name, each with `label`, `title` and `description` (the fields with the name and"
+        " description of an entity) and `fields`, a table of semantic, keyword or shown by field",
+    )
     records: str = option(LOCAL_RECORDS, "where registered records are: local (the index), or mongodb", outside=True)
 
 
@@ -474,6 +479,7 @@ def check(tables: Mapping[str, Any], origin: str) -> None:
             raise ConfigError(f"{origin}: {top!r} is a table, not a value", f"write [{top}] and settings below it")
         if top in SECTIONS:
             checked(SECTIONS[top], table, top, origin)
+            _check_types(top, table, origin)
             _check_components(top, table, origin)
             continue
         for name, inner in table.items():
@@ -503,6 +509,17 @@ def _check_stores(settings: Settings) -> None:
         ports = {each.name: "" for each in fields(cls) if each.init and "meaning" not in each.metadata}
         origins = {settings.origins[f"store.{name}.{key}"] for key in table}
         _try(cls, {**ports, **table}, " and ".join(sorted(origins)))
+
+
+def _check_types(section: str, table: Mapping[str, Any], origin: str) -> None:
+    """Raise for a wrong declaration of an entity type."""
+    if section == "registry" and table.get("types"):
+        from watersmeet.core.entity_types import declared  # lazy: few settings have any
+
+        try:
+            declared(table["types"])
+        except ConfigError as error:
+            raise ConfigError(f"{origin}: {error}", error.hint) from None
 
 
 def _check_components(section: str, table: Mapping[str, Any], origin: str) -> None:

@@ -27,8 +27,9 @@ from watersmeet.engine.settings.settings import FILE, NAMED, OFF, check, config_
 OPEN = frozenset({"pipeline", "two_stage", "parse", "chunk", "query", "signal", "fusion", "stage"})
 """Tables that an untrusted file may set, except for options marked `outside`."""
 _GLOBS = (f"source.{name}.{key}" for name in ("folder", "git") for key in ("include", "exclude"))
-KEYS = frozenset(("recipe", "index.dates", "index.min_coverage", *_GLOBS))
-"""Further settings that an untrusted file may set. Recipes are built in, so naming one is safe."""
+KEYS = frozenset(("recipe", "index.dates", "index.min_coverage", "registry.types", *_GLOBS))
+"""Further settings that an untrusted file may set. Recipes are built in, so naming one is safe; a declared type has
+bounded names, and says only how fields are searched and shown."""
 TRUST_FILE = "trusted.json"
 LOCK_SECONDS = 10.0
 MAX_SHOWN = 8

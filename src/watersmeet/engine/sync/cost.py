@@ -51,6 +51,7 @@ class _Count:
     texts: int = 0
     tokens: int = 0
     pending: set[bytes] = field(default_factory=set)
+    each: int = 0  # tokens that every text is sent with
 
     def add(self, texts: Sequence[str], cache: VectorCache | None, pending: bool) -> None:
         """Count texts without vectors. `pending`: of the index, and not of a dry run, which counts those again."""
@@ -62,7 +63,7 @@ class _Count:
             if pending:
                 self.pending.add(key)
             self.texts += 1
-            self.tokens += estimate(text)
+            self.tokens += self.each + estimate(text)
 
 
 class CostCount:
@@ -175,4 +176,5 @@ def _count(settings: Settings, tier: str) -> _Count:
         fingerprint = model.fingerprint
     except ModelProblem:  # reported when it is to embed
         fingerprint = ""
-    return _Count(tier, provider, model, fingerprint)
+    prefix: str = settings.of("embed", provider).get("text_prefix", "")
+    return _Count(tier, provider, model, fingerprint, each=estimate(prefix))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -130,7 +131,7 @@ def _report(made: Conversion, output: str, text: str, written: bool) -> dict[str
     steps = list(made.commands)
     if outside:
         folder = os.path.dirname(output) or "."
-        steps.insert(0, f"watersmeet trust {folder}")
+        steps.insert(0, f"watersmeet trust {shlex.quote(folder)}")
     return {
         "program": made.program,
         "output": os.path.abspath(output) if output else None,

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from watersmeet.core.entities import is_entity
 from watersmeet.engine.engine import Engine
 from watersmeet.engine.index.location import find_index
-from watersmeet.engine.registry.requests import TYPES, EntityRequest, ToolRequest
+from watersmeet.engine.registry.requests import EntityRequest, ToolRequest
 from watersmeet.face.cli.common import common, ensure_sparse, loaded, print_json, table
 from watersmeet.face.cli.params import flags, from_flags
 from watersmeet.face.search import no_good_match
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 NOTHING = "nothing is registered in this index; `watersmeet register FILE` adds entities"
 TOOLLESS = "(none listed)"
 """In place of a tool: the server fits, and its record lists no tools."""
-_NAMES = ("tool_name", "server_name", "agent_name", "skill_name")
+_NAMES = ("tool_name", "server_name", "agent_name", "skill_name", "name")
 
 
 @click.command(
@@ -56,7 +57,8 @@ def find_tools_command(task: tuple[str, ...], index: str, as_json: bool, quiet: 
 @flags(EntityRequest, without=("query",))
 @common
 def find_entities_command(query: tuple[str, ...], index: str, as_json: bool, quiet: bool, **values: Any) -> None:
-    """Find servers, tools, agents, skills and virtual servers for QUERY, which may contain #tags."""
+    """Find servers, tools, agents, skills, virtual servers and entities of declared types for QUERY, which may contain
+    #tags."""
     values["entity_types"] = values["entity_types"] or None
     request = from_flags(EntityRequest, values, query=" ".join(query))
     with Engine(find_index(index), loaded(recipe=request.recipe)) as engine:
@@ -86,7 +88,7 @@ def find_entities_command(query: tuple[str, ...], index: str, as_json: bool, qui
 
 
 def _registered(engine: Engine) -> bool:
-    return not set(TYPES).isdisjoint(engine.status()["kinds"])
+    return any(map(is_entity, engine.status()["kinds"]))
 
 
 def _print_offers(answer: ToolAnswer, quiet: bool, registered: bool) -> None:

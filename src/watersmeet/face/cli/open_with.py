@@ -57,11 +57,13 @@ class Target:
 
 def open_target(target: Target, settings: Settings) -> None:
     """Open a document at its place; an editor in the terminal is waited for."""
+    from watersmeet.core.entities import is_entity  # lazy: slow to import
+
     program: str = settings.section("open").program
     if target.path.startswith(("http://", "https://")):
         launch(web_address(target))
         return
-    if not os.path.isabs(target.path) or _is_entity(target.kind):
+    if not os.path.isabs(target.path) or is_entity(target.kind):
         raise ConfigError(f"{target.path} is not a file that can be opened", "`watersmeet get ID` shows it")
     if not os.path.isfile(target.path):
         raise NotFound(f"{target.path} no longer exists", "`watersmeet sync` brings the index up to date")
@@ -72,12 +74,6 @@ def open_target(target: Target, settings: Settings) -> None:
         launch(obsidian_address(target, vault))
     else:
         run(command((editor() or _usual_editor()) if chosen else program, target))
-
-
-def _is_entity(kind: str) -> bool:
-    from watersmeet.core.entities import KINDS, TOOL  # lazy: slow to import
-
-    return kind in (*KINDS, TOOL)
 
 
 def _usual_editor() -> str:

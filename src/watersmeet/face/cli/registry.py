@@ -7,13 +7,14 @@ from typing import Any
 
 import click
 
-from watersmeet.core.entities import KINDS, TOOL
 from watersmeet.core.visibility import STATUSES
 from watersmeet.engine.engine import Engine
 from watersmeet.engine.index.location import index_to_make
 from watersmeet.engine.registry import Registered
+from watersmeet.engine.registry.registry import MIN_ALIKE
 from watersmeet.face.cli.common import common, loaded, opened, print_json, print_line, relative
 from watersmeet.face.cli.progress import progress
+from watersmeet.face.cli.registry_checks import show_duplicates
 
 MAX_LISTED = 10
 
@@ -24,7 +25,7 @@ MAX_LISTED = 10
     " | watersmeet register tools.json --server /context7 | curl -s URL | watersmeet register -",
 )
 @click.argument("place", metavar="FILE|FOLDER|-", type=click.Path(allow_dash=True))
-@click.option("--kind", type=click.Choice((*KINDS, TOOL)), help="The kind of records that do not name one.")
+@click.option("--kind", metavar="TYPE", help="The type of records that do not name one.")
 @click.option("--server", default="", metavar="PATH", help="The server that a list of tools belongs to.")
 @click.option("--no-vectors", is_flag=True, help="Make no vectors; a later register or sync adds them.")
 @click.option(
@@ -32,16 +33,28 @@ MAX_LISTED = 10
     is_flag=True,
     help="Leave the deep vectors for later; a running serve or mcp makes them in the background.",
 )
+@click.option("--check", is_flag=True, help="Register nothing; show what is a duplicate, as check-duplicates does.")
 @common
 def register_command(
-    place: str, kind: str | None, server: str, no_vectors: bool, no_deepen: bool, index: str, as_json: bool, quiet: bool
+    place: str,
+    kind: str | None,
+    server: str,
+    no_vectors: bool,
+    no_deepen: bool,
+    check: bool,
+    index: str,
+    as_json: bool,
+    quiet: bool,
 ) -> None:
-    """Register servers with their tools, agents and skills.
+    """Register servers with their tools, agents, skills and entities of declared types.
 
     Reads a gateway registry's records, the official MCP registry's server.json and its list, tools/list answers, A2A
     agent cards, folders with SKILL.md files, container catalogues and corpora of records, in JSON, JSON lines or
     YAML. An entity whose path is registered already is replaced, unless it is unchanged.
     """
+    if check:
+        show_duplicates(place, kind or "", MIN_ALIKE, index, as_json, quiet)
+        return
     folder = index_to_make(index)
     settings = loaded(flags={"index": {"vectors": False}} if no_vectors else {})
     source: str | bytes = sys.stdin.buffer.read() if place == "-" else place

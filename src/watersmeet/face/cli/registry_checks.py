@@ -7,7 +7,6 @@ from typing import Any
 
 import click
 
-from watersmeet.core.entities import KINDS
 from watersmeet.core.errors import ConfigError
 from watersmeet.engine.engine import Engine
 from watersmeet.engine.index.location import find_index
@@ -20,7 +19,7 @@ MAX_LISTED = 20
 
 @click.command("check-duplicates", epilog="Example: watersmeet check-duplicates new-servers.json")
 @click.argument("place", metavar="FILE|FOLDER|-", type=click.Path(allow_dash=True))
-@click.option("--kind", type=click.Choice(KINDS), help="The kind of records that do not name one.")
+@click.option("--kind", metavar="TYPE", help="The type of records that do not name one.")
 @click.option(
     "--min-score",
     default=MIN_ALIKE,
@@ -37,9 +36,14 @@ def check_duplicates_command(
     Lists entities with the same path, name or content, and those that say almost the same, with a score. Exit code 1 if
     there are none.
     """
+    show_duplicates(place, kind or "", min_score, index, as_json, quiet)
+
+
+def show_duplicates(place: str, kind: str, min_score: float, index: str, as_json: bool, quiet: bool) -> None:
+    """Print what the records of a place would repeat, and exit with 1 if that is nothing."""
     source: str | bytes = sys.stdin.buffer.read() if place == "-" else place
     with Engine(find_index(index), loaded()) as engine:
-        found = engine.registry.check_duplicates(source, kind=kind or "", min_score=min_score)
+        found = engine.registry.check_duplicates(source, kind=kind, min_score=min_score)
     if as_json:
         print_json(found)
     else:

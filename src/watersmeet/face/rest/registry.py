@@ -6,7 +6,7 @@ from collections.abc import Callable
 from threading import Event
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Body, Path, Query, Request
+from fastapi import APIRouter, Body, Depends, Path, Query, Request
 from starlette.responses import Response
 
 from watersmeet.core.entities import AGENT, SERVER
@@ -21,6 +21,7 @@ SearchText = Annotated[
     str, Query(max_length=512, description="text anywhere in the record, ignoring case", examples=["weather"])
 ]
 Address = Annotated[str, Path(description="the path of the entity in the registry", examples=["weather"])]
+TypeName = Annotated[str, Query(max_length=50, description="only this type; default: all", examples=["skill"])]
 IncludeFlag = Annotated[bool, Query()]
 MetadataFields = Annotated[
     list[str], Query(max_length=50, description="only these fields of the metadata, with dots for inner ones")
@@ -55,28 +56,39 @@ async def find_tools(request: Request, query: Annotated[shapes.ToolQuery, Query(
     return await answer(request, work)
 
 
+def _choice(
+    query: SearchText = "",
+    include_deprecated: IncludeFlag = False,
+    include_draft: IncludeFlag = False,
+    include_disabled: IncludeFlag = False,
+    metadata_fields: MetadataFields = [],  # noqa: B006 - FastAPI copies it
+) -> dict[str, Any]:
+    """What a list has: the options of `Registry.listing`."""
+    return {
+        "query": query,
+        "include_deprecated": include_deprecated,
+        "include_draft": include_draft,
+        "include_disabled": include_disabled,
+        "metadata_fields": metadata_fields,
+    }
+
+
+Choice = Annotated[dict[str, Any], Depends(_choice)]
+
+
+async def _listed(request: Request, name: str, kind: str, choice: dict[str, Any]) -> Response:
+    who = caller(request).viewer
+
+    def work(_: object) -> dict[str, Any]:
+        found = service_of(request).engine.registry.listing(kind, viewer=who, **choice)
+        return {name: found, "total": len(found)}
+
+    return await answer(request, work)
+
+
 def _listing(path: str, kind: str, name: str, shape: type[Any]) -> None:
-    async def listing(
-        request: Request,
-        query: SearchText = "",
-        include_deprecated: IncludeFlag = False,
-        include_draft: IncludeFlag = False,
-        include_disabled: IncludeFlag = False,
-        metadata_fields: MetadataFields = [],  # noqa: B006 - FastAPI copies it
-    ) -> Response:
-        who = caller(request).viewer
-        include = {
-            "include_deprecated": include_deprecated,
-            "include_draft": include_draft,
-            "include_disabled": include_disabled,
-        }
-
-        def work(_: object) -> dict[str, Any]:
-            registry = service_of(request).engine.registry
-            found = registry.listing(kind, query, who, metadata_fields=metadata_fields, **include)
-            return {name: found, "total": len(found)}
-
-        return await answer(request, work)
+    async def listing(request: Request, choice: Choice) -> Response:
+        return await _listed(request, name, kind, choice)
 
     listing.__name__ = name
     summary = f"List {name}, optionally by a text they contain"
@@ -85,7 +97,16 @@ def _listing(path: str, kind: str, name: str, shape: type[Any]) -> None:
 
 _listing("/api/servers", SERVER, "servers", shapes.Servers)
 _listing("/api/agents", AGENT, "agents", shapes.Agents)
-_listing("/api/entities", "", "entities", shapes.Entities)
+
+
+@router.get(
+    "/api/entities",
+    response_model=shapes.Entities,
+    responses=problem_responses(),
+    summary="List entities, optionally of one type and by a text they contain",
+)
+async def entities(request: Request, choice: Choice, type: TypeName = "") -> Response:
+    return await _listed(request, "entities", type, choice)
 
 
 @router.get(

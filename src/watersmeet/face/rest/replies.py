@@ -73,7 +73,8 @@ async def answer(
 def _check_parameters(request: Request) -> None:
     """An error for query parameters that the route does not have."""
     dependant = getattr(request.scope.get("route"), "dependant", None)
-    fields = dependant.query_params if dependant else []
+    parts = [dependant, *dependant.dependencies] if dependant else []
+    fields = [field for part in parts for field in part.query_params]
     models = [field.field_info.annotation for field in fields]
     if any(isinstance(model, type) and issubclass(model, BaseModel) for model in models):
         return  # the model refuses unknown fields itself

@@ -18,7 +18,8 @@ export function showCards(answer) {
   state.results = [];
   $("results").replaceChildren();
   $("welcome").hidden = true;
-  const groups = GROUPS.map(([key, name]) => [name, answer[key] ?? []]).filter(([, list]) => list.length);
+  const groups = [...GROUPS.map(([key, name]) => [name, answer[key] ?? []]), ...declared(answer.custom ?? [])]
+    .filter(([, list]) => list.length);
   const count = groups.reduce((sum, [, list]) => sum + list.length, 0);
   const scale = scaleOf(answer);
   const found = plural(count, "result");
@@ -28,6 +29,12 @@ export function showCards(answer) {
   $("cards").replaceChildren(count && scale.text ? make("p", { class: "meta scale", text: scale.text }) : "",
     ...groups.flatMap(([name, list]) => [make("h2", { class: "group", text: `${name} (${list.length})` }),
       ...list.map((entity) => card(entity, scale))]));
+}
+
+// entities of the types that the settings declare: a group for each type, under its label
+function declared(entities) {
+  return [...new Set(entities.map((one) => one.entity_type))].map((type) => entities.filter((one) => one.entity_type === type))
+    .map((list) => [String(list[0].label || list[0].entity_type), list]);
 }
 
 // what scores mean. Those by words are shares of a full match. Others are scaled so that the best has 1, which says
@@ -60,7 +67,7 @@ function badges(entity) {
 }
 
 function card(entity, scale) {
-  const name = String(entity.tool_name ?? entity.server_name ?? entity.agent_name ?? entity.skill_name ?? entity.path);
+  const name = String(entity.tool_name ?? entity.server_name ?? entity.agent_name ?? entity.skill_name ?? entity.name ?? entity.path);
   const path = entity.server_path ?? entity.path ?? "";
   const isServer = !entity.tool_name && "server_name" in entity;
   const [button, panel] = isServer ? configuration(path, name) : [null, null];

@@ -19,9 +19,9 @@ def put(db: sqlite3.Connection, key: int, document: Document) -> None:
     if not isinstance(record, dict):
         return
     from watersmeet.core.boosts import mentions  # loaded only for a registry
-    from watersmeet.core.entities import KINDS, entity_of
+    from watersmeet.core.entities import TOOL, entity_of, is_entity
 
-    if document.kind not in KINDS:
+    if document.kind == TOOL or not is_entity(document.kind):
         return
     _make(db)
     found = ((word, document.kind, key, encoded(places)) for word, places in mentions(entity_of(record)).items())

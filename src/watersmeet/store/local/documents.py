@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from watersmeet.core.index import IndexedRoot, Record, Statistics
 from watersmeet.core.model import ANY, ChunkId, Condition, DocId, Passage, Row
-from watersmeet.core.names import ALIAS, CREATED, WORDS_ONLY, link_key
+from watersmeet.core.names import ALIAS, CREATED, CUSTOM, WORDS_ONLY, link_key
 from watersmeet.core.text_fields import description
 from watersmeet.core.tokens import words
 from watersmeet.core.visibility import AUDIENCE_GATE, PUBLIC
@@ -128,6 +128,8 @@ class DocumentsView(CatalogueView):
             [names, json.dumps(WORDS_ONLY)],
         )
         texts = {document: str(text) for document, text in found if text}
+        if any(kind.startswith(CUSTOM) for kind in self.kinds()):
+            texts |= self._keywords(names)
         pages = self.query(
             "SELECT d.name, d.fields FROM json_each(?) j JOIN documents d ON d.name = j.value"
             " WHERE json_valid(d.fields) AND d.fields -> '$.record' IS NULL",
@@ -135,6 +137,17 @@ class DocumentsView(CatalogueView):
         )
         texts |= {document: text for document, fields in pages if (text := description(json.loads(fields)))}
         return {document: frozenset(words(text)) for document, text in texts.items()}
+
+    def _keywords(self, names: str) -> dict[DocId, str]:
+        """What only keyword search uses of those of these documents that are entities of declared types."""
+        from watersmeet.core.entities import entity_of, not_embedded  # lazy: few indexes have any
+
+        found = self.query(
+            "SELECT d.name, d.fields -> '$.record' FROM json_each(?) j JOIN documents d ON d.name = j.value"
+            " WHERE substr(d.kind, 1, ?) = ?",
+            [names, len(CUSTOM), CUSTOM],
+        )
+        return {document: not_embedded(entity_of(json.loads(record))) for document, record in found if record}
 
     def tags(self, condition: Condition, without: Collection[str]) -> dict[str, int]:
         """The number of documents with each tag or one below it, without those of some kinds."""

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from threading import Lock
 from typing import Any
 
 from watersmeet.core.boosts import boost, singular
-from watersmeet.core.entities import KINDS, TOOL, Entity, entity_of
+from watersmeet.core.entities import TOOL, Entity, entity_kinds, entity_of
 from watersmeet.core.model import ANY, ChunkId, Condition, DocId
 from watersmeet.core.ports import DocumentHead, Mention
 from watersmeet.store.local._checksums import fields_are_sound
@@ -54,7 +54,7 @@ class LiveEntities:
 
     def mentioning(self, words: Sequence[str], condition: Condition, limit: int) -> list[Mention]:
         """Mentions in ranking order. They are ranked before filtering, so that only as many as needed are looked up."""
-        mentions, order = self._mentions_of(words, kinds_of(condition))
+        mentions, order = self._mentions_of(words, kinds_of(condition, self.kinds()))
         found: list[Mention] = []
         start, size = 0, 2 * limit
         while start < len(order) and len(found) < limit:
@@ -75,7 +75,7 @@ class LiveEntities:
         return kinds
 
     def mentions(self, words: Sequence[str], ids: Collection[ChunkId]) -> list[Mention]:
-        mentions, _ = self._mentions_of(words, KINDS)
+        mentions, _ = self._mentions_of(words, entity_kinds(self.kinds()))
         if not mentions:
             return []
         rows = self._snapshot.query(
@@ -202,9 +202,9 @@ class LiveEntities:
         return found
 
 
-def kinds_of(condition: Condition) -> tuple[str, ...]:
-    """The entity kinds that a condition allows."""
-    kinds: tuple[str, ...] = KINDS
+def kinds_of(condition: Condition, stored: Iterable[str] = ()) -> tuple[str, ...]:
+    """The entity kinds that a condition allows, in a catalogue with these kinds."""
+    kinds = entity_kinds(stored)
     for key, wanted in (*condition.fields.items(), *condition.also):
         if key == "kind":
             kinds = tuple(kind for kind in kinds if kind in wanted)

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from watersmeet.core.boosts import boost, singular
-from watersmeet.core.entities import KINDS, TOOL, Entity, entity_of
+from watersmeet.core.entities import TOOL, Entity, entity_of
 from watersmeet.core.model import ANY, ChunkId, Condition, DocId
 from watersmeet.core.ports import DocumentHead, Mention
 
@@ -36,8 +36,8 @@ class LiveEntities:
         where, values = self._snapshot.where(condition)
         rows = self._snapshot.ask(
             "SELECT d.key, d.first_chunk, m.places FROM mentions m JOIN documents d ON d.key = m.document"
-            f" WHERE m.word = ANY(%s) AND m.kind = ANY(%s) AND {where}",
-            [[*{singular(word) for word in words}], list(KINDS), *values],
+            f" WHERE m.word = ANY(%s) AND {where}",
+            [[*{singular(word) for word in words}], *values],
         )
         found: dict[int, Mention] = {}
         for key, chunk, places in rows:

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 from watersmeet.core.boosts import mentions
 from watersmeet.core.documents import Document
-from watersmeet.core.entities import KINDS, entity_of
+from watersmeet.core.entities import TOOL, entity_of, is_entity, not_embedded
 from watersmeet.core.facets import audience_labels, facets_of
 from watersmeet.core.model import DocId
-from watersmeet.core.names import ALIAS, CREATED, WORDS_ONLY, link_key, names_of
+from watersmeet.core.names import ALIAS, CREATED, CUSTOM, WORDS_ONLY, link_key, names_of
 from watersmeet.core.text_fields import description
 from watersmeet.core.tokens import words
 from watersmeet.core.visibility import AUDIENCE_GATE, is_restricted, restricted_to
@@ -126,7 +126,7 @@ def version_of(put: Put, collection: str) -> DocumentVersion:
     names = names_of(d.id, d.aliases)
     called = [name for name, rank in names.items() if rank == ALIAS or "/" not in name]
     called += [value for name, value in facets if name == "tag"]
-    known = (record or {}).get("metadata", {}).get(WORDS_ONLY.get(d.kind, "")) or description(d.fields)
+    known = _words_only(d, record or {})
     fields = {**d.fields, **({CREATED: created} if created else {})}
     return DocumentVersion(
         plain(d.id),
@@ -158,6 +158,13 @@ def version_of(put: Put, collection: str) -> DocumentVersion:
     )
 
 
+def _words_only(document: Document, record: dict[str, Any]) -> Any:
+    """What a document is found by and that is in no text."""
+    if document.kind.startswith(CUSTOM):
+        return not_embedded(entity_of(record)) if record else ""
+    return record.get("metadata", {}).get(WORDS_ONLY.get(document.kind, "")) or description(document.fields)
+
+
 def _labels(document: Document) -> tuple[str, ...] | None:
     if not is_restricted(document.fields):
         return None
@@ -166,7 +173,7 @@ def _labels(document: Document) -> tuple[str, ...] | None:
 
 def _mentions(document: Document) -> Iterator[tuple[str, str, str]]:
     record = document.fields.get("record")
-    if isinstance(record, dict) and document.kind in KINDS:
+    if isinstance(record, dict) and is_entity(document.kind) and document.kind != TOOL:
         for word, places in mentions(entity_of(record)).items():
             yield document.kind, plain(word), f"{places:x}"
 

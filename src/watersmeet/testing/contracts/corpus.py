@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Protocol
 
 from watersmeet.core.documents import Chunk, Document, Link
-from watersmeet.core.entities import AGENT, SERVER, SKILL, Entity, Tool, not_embedded
+from watersmeet.core.entities import AGENT, KEYWORD, SEMANTIC, SERVER, SHOWN, SKILL, Entity, Tool, not_embedded
 from watersmeet.core.ids import chunk_id
 from watersmeet.core.index import ReadableIndex, Tier
 from watersmeet.core.model import ChunkId, Condition, DocId
@@ -188,6 +188,16 @@ HARBOUR: tuple[Given, ...] = (
             groups=("ops",),
         )
     ),
+    *registered(
+        Entity(
+            "chart",
+            "/depths",
+            "Depths",
+            "Soundings of anchorages.",
+            metadata={"bottom": "mud", "edition": "sextant", "scale": 50000},
+            fields={"bottom": SEMANTIC, "edition": KEYWORD, "scale": SHOWN},
+        )
+    ),
 )
 
 STATIC = Tier("static", "hashed-64", "hashed-1-64", 64, "vectors-static-1-hashed")
@@ -277,7 +287,11 @@ CASES: tuple[Case, ...] = (
     _case("without a tag", _but("guides/setup.md", "guides/keys.md"), without=(("tag", ("ops",)),)),
     _case("without a collection", _but("rust.md"), without=(("collection", ("handbook",)),)),
     _case("without a path", _but("notes/keys.md", "notes/song.md"), without=(("path", ("notes/*.md",)),)),
-    _case("without kinds", _but(*_REGISTRY), without=(("kind", ("mcp_server", "a2a_agent", "skill", "tool")),)),
+    _case(
+        "without kinds",
+        _but(*_REGISTRY),
+        without=(("kind", ("mcp_server", "a2a_agent", "skill", "tool", "custom:chart")),),
+    ),
     _case("for everyone", PUBLIC, gates=audience_gates(EVERYONE)),
     _case("for a user", [*PUBLIC, "private/ada.md"], gates=audience_gates(ADA)),
     _case("for a group", [*PUBLIC, "private/ops.md", "/customs", "/customs#declare"], gates=audience_gates(OPS)),

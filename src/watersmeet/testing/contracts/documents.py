@@ -146,9 +146,12 @@ class DocumentsContract(FilledContract):
         assert snapshot.aliased("setup", own) == []  # its file name is no alias
 
     def test_words_that_stand_in_no_text(self, snapshot: Snapshot) -> None:
-        found = snapshot.words_only([DocId("/knots"), DocId("/weather"), DocId(SETUP), DocId("guides/keys.md")])
+        found = snapshot.words_only(
+            [DocId("/knots"), DocId("/depths"), DocId("/weather"), DocId(SETUP), DocId("guides/keys.md")]
+        )
         assert found == {
             DocId("/knots"): frozenset({"bosun", "locker"}),
+            DocId("/depths"): frozenset({"edition", "sextant"}),
             DocId("guides/keys.md"): frozenset({"ines", "moreau", "credentials", "kms", "9"}),
         }
 
@@ -190,7 +193,7 @@ class DocumentsContract(FilledContract):
         assert {"region", "enabled", "server"} <= snapshot.fields()
 
     def test_values_come_by_how_common_they_are(self, snapshot: Snapshot) -> None:
-        files = Condition(without=(("kind", ("mcp_server", "a2a_agent", "skill", "tool")),))
+        files = Condition(without=(("kind", ("mcp_server", "a2a_agent", "skill", "tool", "custom:chart")),))
         assert snapshot.values_of("kind", files) == ["document", "text"]
         assert snapshot.values_of("collection", files) == ["main", "handbook"]
         assert snapshot.values_of("level", files) == ["3", "5"]

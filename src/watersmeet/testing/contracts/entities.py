@@ -10,7 +10,7 @@ from watersmeet.core.ports import DocumentHead
 from watersmeet.testing.contracts._base import FilledContract
 from watersmeet.testing.contracts.corpus import EVERYONES, OPS, chunk_of, visible_to
 
-WEATHER, PILOT, KNOTS, CUSTOMS = map(DocId, ("/weather", "/pilot", "/knots", "/customs"))
+WEATHER, PILOT, KNOTS, CUSTOMS, DEPTHS = map(DocId, ("/weather", "/pilot", "/knots", "/customs", "/depths"))
 FORECAST, STATIONS = DocId("/weather#get_forecast"), DocId("/weather#list_stations")
 
 
@@ -37,6 +37,15 @@ class EntitiesContract(FilledContract):
         (found,) = entities.mentions(["tide"], ids)
         assert found.chunk == chunk_of(WEATHER)
         assert found in entities.mentioning(["tide"], ANY, 10)
+
+    def test_a_declared_type_is_mentioned_by_what_is_searched(self, snapshot: Snapshot) -> None:
+        entities = snapshot.entities(ANY)
+        for word, number in (("soundings", 1), ("mud", 1), ("sextant", 1), ("50000", 0)):
+            assert [one.chunk for one in entities.mentioning([word], ANY, 10)] == [chunk_of(DEPTHS)] * number, word
+        charts = Condition({"kind": ("custom:chart",)})
+        assert [one.chunk for one in entities.mentioning(["mud", "tides"], charts, 10)] == [chunk_of(DEPTHS)]
+        assert entities.kinds()["custom:chart"] == 1
+        assert entities.entities([DEPTHS])[DEPTHS].fields["edition"] == "keyword"
 
     def test_kinds_count_visible_documents(self, snapshot: Snapshot) -> None:
         everything, public = snapshot.entities(ANY).kinds(), snapshot.entities(EVERYONES).kinds()

@@ -29,7 +29,7 @@ class SearchRegistry(Body):
 
 
 def _find(call: Call, arguments: FindTools) -> tuple[dict[str, Any], str]:
-    request = ToolRequest(arguments.query, top_n=arguments.top_n, viewer=call.caller.viewer, stop=call.stop.is_set)
+    request = ToolRequest(arguments.query, top_n=arguments.top_n, **call.caller.asks, stop=call.stop.is_set)
     return plain(call.service.find_tools(request))
 
 
@@ -38,7 +38,7 @@ def _search(call: Call, arguments: SearchRegistry) -> tuple[dict[str, Any], str]
         arguments.query,
         entity_types=tuple(arguments.entity_types) if arguments.entity_types else None,
         max_results=arguments.max_results,
-        viewer=call.caller.viewer,
+        **call.caller.asks,
         stop=call.stop.is_set,
     )
     return plain(call.service.entities(request))

@@ -12,7 +12,7 @@ from watersmeet.face.mcp.tools import Call, Id, ToolSpec, plain
 from watersmeet.face.registry_writes import change, register, unregister
 from watersmeet.face.schema import Body, body, from_body
 
-Kind = Literal["mcp_server", "a2a_agent", "skill", "virtual_server", "tool"]
+TypeName = Annotated[str, Field(max_length=50)]
 FindTools = body(ToolRequest, "FindTools", strict=False)
 
 
@@ -24,12 +24,12 @@ class Register(Body):
 
 class FindEntities(Body):
     query: str = Field(max_length=512, description="words; #tag filters")
-    entity_types: Annotated[list[Kind], Field(max_length=5)] | None = None
+    entity_types: Annotated[list[TypeName], Field(max_length=50)] | None = None
     max_results: int = Field(10, ge=1, le=50)
 
 
 class ListEntities(Body):
-    entity_type: Kind | Literal[""] = ""
+    entity_type: TypeName = ""
     query: str = Field("", max_length=512, description="text in the record")
     limit: int = Field(100, ge=1, le=1000)
 
