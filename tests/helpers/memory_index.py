@@ -57,6 +57,7 @@ class MemorySnapshot:
 
     def __post_init__(self) -> None:
         self.generation, self.damaged, self.outdated = str(self.number), dict[str, None](), False
+        self.incomplete = dict[str, None]()
         self.stored = dict(sorted(self.documents.items()))
         self.places = {
             chunk.id: (stored, n) for stored in self.stored.values() for n, chunk in enumerate(stored.chunks)

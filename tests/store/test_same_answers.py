@@ -22,13 +22,15 @@ from watersmeet.core.index import Index
 from watersmeet.core.model import Condition, Request
 from watersmeet.core.visibility import EVERYONE
 from watersmeet.engine.settings.settings import Settings, load
+from watersmeet.store.postgres import search
 
 pytestmark = [pytest.mark.server, pytest.mark.skipif(bool(missing()), reason=NOT_RUN)]
 EXAMPLES = Path(__file__).parents[2] / "examples"
+IDENTIFIER = "TRN-1042"
 QUERIES = (
     "how do I rotate the signing keys?",
     "what happens when the disk is full",
-    "TRN-1042",
+    IDENTIFIER,
     "rotate_keys --no-telemetry",
     "install the server. Then open the port in the firewall of each machine.",
     "backup",
@@ -75,7 +77,7 @@ def stores(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stores]:
 def answers(engine: Engine, condition: Condition) -> list[list[tuple[str, float]]]:
     found = [engine.search(Request(query, condition=condition, viewer=EVERYONE)) for query in QUERIES]
     assert [answer.failures for answer in found] == [()] * len(found)
-    assert {answer.mode for answer in found} == {"hybrid"}
+    assert {answer.mode for answer, query in zip(found, QUERIES, strict=True) if query != IDENTIFIER} == {"hybrid"}
     return [[(result.id, result.score) for result in answer.results] for answer in found]
 
 
@@ -90,6 +92,22 @@ def test_three_stores_give_the_same_answers(stores: Stores, condition: Condition
         for ours, theirs in zip(found, wanted, strict=True):
             assert [chunk for chunk, _ in ours] == [chunk for chunk, _ in theirs]
             assert [score for _, score in ours] == pytest.approx([score for _, score in theirs], abs=1e-4)
+
+
+def test_an_answer_says_that_it_is_incomplete(stores: Stores, monkeypatch: pytest.MonkeyPatch) -> None:
+    nothing = Request("backup", top_n=1, condition=Condition({"path": ("*nowhere*",)}))
+    few = {
+        "WATERSMEET__INDEX__DENSE": "hashed",
+        "WATERSMEET__PIPELINE__POOL": "5",
+        "WATERSMEET__PIPELINE__POOL_TIMES": "1",
+    }
+    with Engine(stores.cluster, load(environ=cluster_environment() | few)) as engine:
+        assert engine.search(nothing).failures == ()
+        monkeypatch.setattr(search, "MAX_FETCHED", 1)
+        answer = engine.search(nothing)
+        assert answer.results == ()
+        assert {failure.reason.partition(":")[0] for failure in answer.failures} == {"incomplete"}
+        assert engine.search(Request("backup")).failures == ()  # of another query
 
 
 def test_a_query_waits_for_four_answers_at_most(stores: Stores) -> None:

@@ -214,6 +214,11 @@ class Snapshot(Documents, Protocol):
         """Names of damaged documents that queries of this snapshot came upon and left out."""
         ...
 
+    @property
+    def incomplete(self) -> Mapping[str, None]:
+        """What of this query found less than there is, for too many candidates did not satisfy its condition."""
+        ...
+
     def facts(self) -> Mapping[str, str]:
         """Metadata of the index: the settings that it was built with, and values that the engine stores."""
         ...

@@ -20,7 +20,7 @@ from watersmeet.core.index import Index, ReadableIndex, Snapshot
 from watersmeet.core.model import Answer, Condition, DocId, Passage, Request, Result
 from watersmeet.core.visibility import audience_gates, audience_named
 from watersmeet.engine.calibration.recent_searches import prune, record_search
-from watersmeet.engine.index.damage import damage_failures, diagnose
+from watersmeet.engine.index.damage import damage_failures, diagnose, incomplete
 from watersmeet.engine.index.fingerprint import check_fingerprint
 from watersmeet.engine.index.location import open_index
 from watersmeet.engine.index.state_names import RECENT_SEARCHES
@@ -316,7 +316,7 @@ class Engine:
             if request.facets:
                 from watersmeet.engine.query.facets import count_facets
             facets = count_facets(search_run) if request.facets else None
-            damage = damage_failures(search_run.snapshot, self.index)
+            damage = (*incomplete(search_run.snapshot), *damage_failures(search_run.snapshot, self.index))
         self.note_search(search_run, request, [result.document for result in results])
         return Answer(
             query=request.query,

@@ -30,6 +30,13 @@ def damage_failures(snapshot: Snapshot, index: Index) -> tuple[Failure, ...]:
     )
 
 
+def incomplete(snapshot: Snapshot) -> tuple[Failure, ...]:
+    """Failures for signals that gave up before they had as many hits that satisfy the condition as they should."""
+    reason = "incomplete: too many of the best candidates did not satisfy the filter, and no more were looked at"
+    hint = "name a folder in the path, or filter by tag, kind or a field"
+    return tuple(Failure(name, reason, hint) for name in snapshot.incomplete)
+
+
 @contextmanager
 def diagnose(index: Index, settings: Settings) -> Iterator[None]:
     """Turn an unexpected error into `IndexDamaged` with a hint, if a check finds the index damaged."""

@@ -89,6 +89,7 @@ class CatalogueView:
         self._lock = Lock()
         self.cache = SnapshotCache()
         self.damaged: dict[str, None] = {}
+        self.incomplete: dict[str, None] = {}
         """Names of damaged documents that were left out in this transaction."""
         self.format = FORMAT
         self.version = -1

@@ -58,13 +58,13 @@ class DocumentReads:
         return {chunk: row.passage for chunk, row in self.rows.by_id(ids).items()}
 
     def documents_of(self, ids: Collection[ChunkId]) -> dict[ChunkId, DocId]:
-        return {chunk: row.passage.document for chunk, row in self.rows.by_id(ids).items()}
+        return {chunk: row.document for chunk, row in self.rows.by_id(ids).items()}
 
     def owners_of(self, ids: Collection[ChunkId]) -> dict[ChunkId, int]:
         return {chunk: row.owner for chunk, row in self.rows.by_id(ids).items()}
 
     def dates_of(self, ids: Collection[ChunkId]) -> dict[ChunkId, datetime]:
-        found = {chunk: row.passage.modified for chunk, row in self.rows.by_id(ids).items()}
+        found = {chunk: row.modified for chunk, row in self.rows.by_id(ids).items()}
         return {chunk: when for chunk, when in found.items() if when}
 
     def around(self, ids: Collection[ChunkId], before: int, after: int) -> dict[ChunkId, list[Passage]]:
@@ -147,12 +147,11 @@ class DocumentReads:
 
     def _words_of(self, documents: Collection[DocId]) -> dict[DocId, tuple[frozenset[str], frozenset[str]] | None]:
         """The words of documents' names, and further words; without a call for those that a search has loaded."""
-        cached = {row.passage.document: (row.name_words, row.words_only) for row in self.rows.loaded()}
-        others = [name for name in documents if name not in cached]
-        if others:
-            found = self.named_where("d.name, d.called, d.known", ANY, "AND d.name = ANY(%s)", [others])
-            cached |= {name: (frozenset(words), frozenset(more)) for name, words, more in found}
-        return {name: cached.get(name) for name in documents}
+        loaded = {name: self.rows.of_document(name) for name in documents}
+        found = [(name, row.name_words, row.words_only) for name, row in loaded.items() if row]
+        if others := [name for name, row in loaded.items() if not row]:
+            found += self.named_where("d.name, d.called, d.known", ANY, "AND d.name = ANY(%s)", [others])
+        return dict.fromkeys(documents) | {name: (frozenset(words), frozenset(more)) for name, words, more in found}
 
     def collections_of(self, documents: Collection[str]) -> set[str]:
         rest = "AND d.name = ANY(%s)"

@@ -51,16 +51,14 @@ class LiveEntities:
     def heads(self, ids: Collection[ChunkId]) -> Mapping[ChunkId, DocumentHead]:
         found = self._snapshot.rows.by_id(ids)
         return {
-            chunk: DocumentHead(
-                one.first, one.passage.document, one.passage.kind, one.server if one.passage.kind == TOOL else None
-            )
+            chunk: DocumentHead(one.first, one.document, one.kind, one.server if one.kind == TOOL else None)
             for chunk, one in found.items()
         }
 
     def chunks(self, heads: Collection[ChunkId]) -> dict[ChunkId, ChunkId]:
         owners = {owner: lead for lead, owner in self._snapshot.owners_of(heads).items()}
         found = self._snapshot.rows.learn("c.document = ANY(%s) AND c.ordinal < %s", [list(owners), FIRST])
-        return {one.passage.id: owners[one.owner] for one in found}
+        return {one.id: owners[one.owner] for one in found}
 
     def first_chunks(self, documents: Collection[DocId], condition: Condition) -> dict[DocId, ChunkId]:
         return self._snapshot.first_chunks(documents, condition)

@@ -6,12 +6,14 @@ counts as being in one row.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from threading import Lock
 from typing import TYPE_CHECKING
 
+from watersmeet.common.stems import stems
 from watersmeet.core.ports import Term
+from watersmeet.store.local._text import EXACT_FIELD, checked_field
 from watersmeet.store.qdrant.bm25 import FIELDS, presence_dimension, rarity, token_of, weight_dimension
 
 if TYPE_CHECKING:
@@ -57,8 +59,10 @@ class Epoch:
     def size(self, audiences: Iterable[int]) -> int:
         return sum(self.sizes.get(one, 0) for one in audiences)
 
-    def frequencies(self, field_name: str, texts: Iterable[str], audiences: Collection[int]) -> list[int]:
+    def frequencies(self, field_name: str, texts: Sequence[str], audiences: Collection[int]) -> list[int]:
         """How many rows have each of these words."""
+        if field_name != EXACT_FIELD:
+            stems(texts)  # cached, in one call
         place = FIELDS.index(field_name) if field_name in FIELDS else 0
         keys = [(place, token_of(field_name, text)) for text in texts]
         known = self._known(keys)
@@ -106,8 +110,7 @@ class Epoch:
 
 
 def _place(term: Term) -> int:
-    token_of(term.field, "")  # raises for a field that does not exist
-    return FIELDS.index(term.field)
+    return FIELDS.index(checked_field(term.field))
 
 
 def _count(stored: tuple[int, dict[int, int]] | None, audiences: Iterable[int]) -> int:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+import json
+from collections.abc import Collection, Mapping
+from datetime import datetime
+from functools import cached_property
 from typing import Any, NamedTuple
 
 from watersmeet.common.conditions import Facts, satisfies
@@ -14,29 +17,57 @@ LIVE = "{0}.born <= %s AND ({0}.died IS NULL OR {0}.died > %s)"
 """The clause that a version is live at a commit, which is bound twice."""
 
 
-class LiveRow(NamedTuple):
-    """A live row. `first`: the first chunk of its document; `server`: the owner of a tool."""
+class _Line(NamedTuple):
+    """What PostgreSQL answers of a row. JSON comes as text: most rows are candidates whose place nobody asks for."""
 
     row: int
-    passage: Passage
+    id: ChunkId
     ordinal: int
+    headings: str
+    place: str
+    text: str
     owner: int
+    document: DocId
+    kind: str
+    title: str
+    path: str
+    modified: datetime | None
+    created: str
     collection: str
-    facets: frozenset[tuple[str, str]]
-    name_words: frozenset[str]
-    words_only: frozenset[str]
-    aliases: frozenset[str]
+    facets_json: str
+    name_words: list[str]
+    words_only: list[str]
+    aliases: list[str]
     first: ChunkId
     server: DocId | None
 
+
+class LiveRow(_Line):
+    """A live row. `first`: the first chunk of its document; `server`: the owner of a tool."""
+
+    @cached_property
+    def passage(self) -> Passage:
+        place = json.loads(self.place)
+        spans: dict[str, Any] = {part: tuple(span) if isinstance(span, list) else span for part, span in place.items()}
+        where = (self.modified, tuple(json.loads(self.headings)), Place(**spans), self.text, self.created)
+        return Passage(self.id, self.document, self.kind, self.title, self.path, *where)
+
+    @cached_property
+    def _facets(self) -> frozenset[tuple[str, str]]:
+        return frozenset((facet, value) for facet, value in json.loads(self.facets_json))
+
     def satisfies(self, condition: Condition, collections: Mapping[str, Mapping[str, str]]) -> bool:
-        of, metadata = self.passage, collections.get(self.collection, {})
-        return satisfies(Facts(of.document, of.kind, self.collection, metadata, self.facets, of.modified), condition)
+        if not condition:
+            return True
+        metadata = collections.get(self.collection, {})
+        return satisfies(
+            Facts(self.document, self.kind, self.collection, metadata, self._facets, self.modified), condition
+        )
 
 
 _SELECT = (
-    "SELECT c.row, c.id, c.ordinal, c.headings, c.place, c.text, d.key, d.name, d.kind, d.title, d.path,"
-    " d.modified, d.created, d.collection, d.facets, d.called, d.known,"
+    "SELECT c.row, c.id, c.ordinal, c.headings::text, c.place::text, c.text, d.key, d.name, d.kind, d.title, d.path,"
+    " d.modified, d.created, d.collection, d.facets::text, d.called, d.known,"
     " d.aliases, d.first_chunk, CASE d.kind WHEN 'tool' THEN d.fields ->> 'server' END"
     f" FROM chunks c JOIN documents d ON d.key = c.document WHERE {LIVE.format('c')} AND "
 )
@@ -49,6 +80,7 @@ class Rows:
         self._pool, self._commit = pool, commit
         self._by_row: dict[int, LiveRow | None] = {}
         self._by_id: dict[ChunkId, LiveRow | None] = {}
+        self._by_document: dict[DocId, LiveRow] = {}
 
     @property
     def count(self) -> int:
@@ -66,38 +98,19 @@ class Rows:
         """The rows of those of these chunks that exist."""
         missing = [chunk for chunk in ids if chunk not in self._by_id]
         if missing:
-            found = {live_row.passage.id for live_row in self.learn("c.id = ANY(%s)", [missing])}
+            found = {live_row.id for live_row in self.learn("c.id = ANY(%s)", [missing])}
             self._by_id.update((chunk, None) for chunk in missing if chunk not in found)
         return {chunk: live_row for chunk in ids if (live_row := self._by_id[chunk])}
 
-    def loaded(self) -> list[LiveRow]:
-        """All loaded rows."""
-        return [live_row for live_row in list(self._by_row.values()) if live_row]
+    def of_document(self, document: DocId) -> LiveRow | None:
+        """A row of a document, if one is loaded."""
+        return self._by_document.get(document)
 
     def learn(self, where: str, values: list[Any], order: str = "c.row") -> list[LiveRow]:
         """Live rows by any condition on chunks `c` and documents `d`, in an order."""
         found = self._pool.ask(f"{_SELECT}{where} ORDER BY {order}", [self._commit, self._commit, *values])
-        found_rows = [_live_row(line) for line in found]
+        found_rows = [LiveRow(*line) for line in found]
         self._by_row.update((live_row.row, live_row) for live_row in found_rows)
-        self._by_id.update((live_row.passage.id, live_row) for live_row in found_rows)
+        self._by_id.update((live_row.id, live_row) for live_row in found_rows)
+        self._by_document.update((live_row.document, live_row) for live_row in found_rows)
         return found_rows
-
-
-def _live_row(line: Sequence[Any]) -> LiveRow:
-    row, chunk, ordinal, headings, place, text, key, name, kind, title, path, *rest = line
-    modified, created, collection, facets, name_words, words_only, aliases, first, server = rest
-    spans: dict[str, Any] = {part: tuple(span) if isinstance(span, list) else span for part, span in place.items()}
-    where = (modified, tuple(headings), Place(**spans), text, created)
-    return LiveRow(
-        row,
-        Passage(ChunkId(chunk), DocId(name), kind, title, path, *where),
-        ordinal,
-        key,
-        collection,
-        frozenset((facet, value) for facet, value in facets),
-        frozenset(name_words),
-        frozenset(words_only),
-        frozenset(aliases),
-        ChunkId(first),
-        DocId(server) if server else None,
-    )

@@ -24,6 +24,8 @@ MAX_EQUAL = 500
 """Hits fetched at most to order equal scores; beyond, any of them may be left out."""
 MAX_SCORED = 400
 """Rows in one filter by row: with more, Qdrant gets slow."""
+MAX_COMPARED = 50_000
+"""With at most so many vectors all are compared: following the graph misses some, above all among near copies."""
 RARE, MANY = 3, 32
 """The rows of an identifier that at most `RARE` rows have are fetched in the same call: a later stage needs them for
 each identifier alone. `MANY` rows are fetched, since some of them are dead."""
@@ -40,24 +42,29 @@ class _Searched:
         """The collection that is searched."""
         raise NotImplementedError
 
+    _exact = False
+    """Whether all vectors are compared."""
+
     def _best(self, vector: Any, condition: Condition, limit: int, also: Sequence[Any] = ()) -> tuple[Hits, list[Any]]:
         """The best that are live and satisfy the condition; of equal ones, those whose ids come first. `also` are
         searches for the same call."""
         snapshot = self._snapshot
         pushed_filter, fetch = Pushed(condition, snapshot.collections).qdrant(), limit + limit // 4 + 8
         while True:
-            searches = [snapshot.query(vector, fetch, pushed_filter), *also]
+            searches = [snapshot.query(vector, fetch, pushed_filter, exact=self._exact), *also]
             offered, *others = snapshot.search(self._store, searches)
             rows = [row for row, _ in (*offered, *(hit for other in others for hit in other))]
             live = snapshot.rows.of(dict.fromkeys(rows))
             found = [
-                (live[row].passage.id, score)
+                (live[row].id, score)
                 for row, score in offered
                 if row in live and live[row].satisfies(condition, snapshot.collections)
             ]
             found.sort(key=lambda hit: (-hit[1], hit[0]))
             complete = len(found) >= limit and offered[-1][1] < found[limit - 1][1]
             if len(offered) < fetch or complete or fetch >= (MAX_EQUAL if len(found) >= limit else MAX_FETCHED):
+                if len(offered) == fetch and len(found) < limit:
+                    snapshot.incomplete[self._store] = None
                 return found[:limit], others
             fetch, also = min(MAX_FETCHED, fetch * FETCH), ()
 
@@ -111,7 +118,7 @@ class LiveWords(_Searched):
         for dimension, hits in zip(rare, holders, strict=False):
             if len(hits) < MANY:
                 live = snapshot.rows.of([row for row, _ in hits])
-                snapshot.holders[dimension] = {live[row].passage.id: w for row, w in hits if row in live}
+                snapshot.holders[dimension] = {live[row].id: w for row, w in hits if row in live}
         return found
 
     def score(self, terms: Sequence[Term], ids: Collection[ChunkId]) -> dict[ChunkId, float]:
@@ -129,7 +136,7 @@ class LiveWords(_Searched):
 class LiveVectors(_Searched):
     def __init__(self, snapshot: PostgresSnapshot, tier: Tier, visible: Condition) -> None:
         super().__init__(snapshot, visible)
-        self._tier = tier
+        self._tier, self._exact = tier, snapshot.embedded(tier) <= MAX_COMPARED
 
     @property
     def _store(self) -> str:
@@ -159,14 +166,14 @@ class LiveVectors(_Searched):
         snapshot, fetch = self._snapshot, limit + limit // 4 + 8
         pushed_filter = Pushed(condition, snapshot.collections).qdrant()
         valid = [vector for vector in vectors if vector is not None]
-        searches = [snapshot.query(one, fetch, pushed_filter) for one in valid]
+        searches = [snapshot.query(one, fetch, pushed_filter, exact=self._exact) for one in valid]
         offered = [dict(one) for one in snapshot.search(self._store, searches)]
         rows = set[int]().union(*offered)
         scored = snapshot.beside(lambda: self._rest(valid, offered, rows))
         live = {
             row: one for row, one in snapshot.rows.of(rows).items() if one.satisfies(condition, snapshot.collections)
         }
-        answers = [{live[row].passage.id: score for row, score in one.items() if row in live} for one in scored()]
+        answers = [{live[row].id: score for row, score in one.items() if row in live} for one in scored()]
         if any(len(one) >= fetch and len(one.keys() & live) < limit for one in offered):  # too many are dead
             ranked = [dict(self._one(vector, condition, limit)) for vector in valid]
             answers = self._scored_chunks(valid, set[ChunkId]().union(*ranked))

@@ -61,13 +61,14 @@ class PostgresSnapshot(DocumentReads):
         self._generation = generation
         self.version: int = -1
         self.damaged: dict[str, None] = {}
+        self.incomplete: dict[str, None] = {}
         self.states: dict[str, int] = {}
         """Versions of small state, as of this snapshot."""
 
     def renew(self, pin: int | None = None) -> bool:
         """Moves to the newest commit, in one call. False if another generation of the index is searched by now, unless
         this one is `pin`."""
-        pool = self._generation.reading
+        pool, self.incomplete = self._generation.reading, {}
         if self.version < 0:  # both at one moment
             ((*head, current, states, facts, collections, audiences, counts, gates, embedded),) = pool.ask(
                 f"SELECT s.*, d.* FROM ({_SNAPSHOT}) s, ({_DETAILS}) d"
@@ -114,9 +115,14 @@ class PostgresSnapshot(DocumentReads):
         return self._generation.qdrant.search(f"{self._points}-{store}", queries)
 
     def query(
-        self, vector: Any, limit: int, condition: Mapping[str, Any], rows: Collection[int] | None = None
+        self,
+        vector: Any,
+        limit: int,
+        condition: Mapping[str, Any],
+        rows: Collection[int] | None = None,
+        exact: bool = False,
     ) -> dict[str, Any]:
-        return self._generation.qdrant.query(vector, limit, condition, rows)
+        return self._generation.qdrant.query(vector, limit, condition, rows, exact)
 
     def beside(self, work: Callable[[], T]) -> Callable[[], T]:
         """Runs something in another thread; call the returned function for its result."""
@@ -255,10 +261,14 @@ class PostgresSnapshot(DocumentReads):
         embedded = sum(self._embedded.get((tier.folder, audience), 0) for audience in audiences)
         return embedded / chunks if chunks else 1.0
 
+    def embedded(self, tier: Tier) -> int:
+        """How many live rows have a vector of a tier."""
+        return int(sum(rows for (store, _), rows in self._embedded.items() if store == tier.folder))
+
     def left(self, tier: Tier, after: int = 0) -> int:
         if not after:
             chunks = sum(one.chunks for one in self._counts)
-            return int(chunks - sum(rows for (store, _), rows in self._embedded.items() if store == tier.folder))
+            return chunks - self.embedded(tier)
         return len(self._missing(tier, 1 << 30, (), after))
 
     def unseen(self, tier: Tier, limit: int, first: Sequence[ChunkId] = (), after: int = 0) -> list[Unseen]:

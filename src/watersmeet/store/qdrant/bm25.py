@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from watersmeet.common.stems import stems
+from watersmeet.common.stems import stem, stems
 from watersmeet.core.tokens import STOPWORDS
 from watersmeet.store.local._text import EXACT_FIELD, MAX_TOKEN_LENGTH, WORD_FIELDS, checked_field, plain
 
@@ -30,7 +30,7 @@ def token_of(field: str, text: str) -> str:
     if checked_field(field) == EXACT_FIELD:
         return text if len(text) <= MAX_TOKEN_LENGTH else ""
     known = len(text) <= MAX_TOKEN_LENGTH and text not in STOPWORDS
-    return stems((plain(text),))[0] if known else ""
+    return stem(plain(text)) if known else ""
 
 
 def tokens_of(field: str, text: str) -> list[str]:

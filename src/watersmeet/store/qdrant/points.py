@@ -148,14 +148,21 @@ class Qdrant:
         return [[(point["id"], point["score"]) for point in answer["points"]] for answer in answers]
 
     def query(
-        self, vector: Any, limit: int, condition: Mapping[str, Any], rows: Collection[int] | None = None
+        self,
+        vector: Any,
+        limit: int,
+        condition: Mapping[str, Any],
+        rows: Collection[int] | None = None,
+        exact: bool = False,
     ) -> dict[str, Any]:
-        """One search: rows with their scores, the best first, and nothing else of them. `rows`: only these."""
+        """One search: rows with their scores, the best first, and nothing else of them. `rows`: only these. `exact`:
+        compare all vectors instead of following the graph, unless they are quantized."""
         found = {"query": vector, "using": VECTOR, "limit": limit, "filter": condition}
         if rows is not None:
             found["filter"] = {**condition, "must": [*condition.get("must", ()), {"has_id": list(rows)}]}
         if isinstance(vector, list):
-            found["params"] = self.shape.params if rows is None else {"exact": True}
+            every = rows is not None or (exact and self.shape.quantization == "none")
+            found["params"] = {"exact": True} if every else self.shape.params
         return found
 
 
