@@ -316,16 +316,18 @@ def _lost(ground: Ground, before: dict[str, str], present: dict[str, str], lines
 
 
 def state(index: Path) -> dict[str, Any]:
-    """All that a reader could notice, without row numbers."""
+    """All that a reader could notice, without row numbers and the times of registrations."""
+    origin = "'$.\"@origin\"'"
     name = "(SELECT name FROM documents WHERE id = document)"
     queries = {
-        "documents": "SELECT name, kind, title, path, substr(hash, 1, 16), fields FROM documents",
+        "documents": "SELECT name, kind, title, path, substr(hash, 1, 16),"
+        f" json_remove(fields, {origin}) FROM documents",
         "files": "SELECT d.name, f.name FROM documents d JOIN files f ON f.id = d.file",
         "chunks": f"SELECT id, {name}, ordinal, headings, first, last, hash, text FROM chunks",
         "facets": f"SELECT key, value, {name} FROM facets",
         "names": f"SELECT key, {name}, rank FROM names",
         "links": f"SELECT {name}, target, type, heading, alias FROM links",
-        "records": "SELECT path, record FROM records WHERE record IS NOT NULL",
+        "records": f"SELECT path, json_remove(record, {origin}) FROM records WHERE record IS NOT NULL",
         "mentions": f"SELECT word, kind, {name}, places FROM mentions",
     }
     with closing(sqlite3.connect(index / "catalogue.db")) as db:

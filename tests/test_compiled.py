@@ -73,7 +73,7 @@ def test_it_syncs_and_searches(compiled: Path, vault: Path, home: Path, settings
     synced = run(compiled, vault, "sync", ".", "--json")
     assert synced.returncode == 0, synced.stderr
     assert json.loads(synced.stdout)["embedded"] > 0
-    found = run(compiled, vault, "search", "TRN-1042", "--json", "--explain")
+    found = run(compiled, vault, "search", "error TRN-1042", "--json", "--explain")
     assert found.returncode == 0, found.stderr
     answer = json.loads(found.stdout)
     assert (answer["mode"], answer["failures"]) == ("hybrid", [])

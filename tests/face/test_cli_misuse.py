@@ -127,7 +127,7 @@ def test_how_many_results_goes_by_other_names_too(ask: Ask, flag: str) -> None:
     assert len(ask("search", "keys setup")["results"]) > 1
     assert len(ask("search", "keys setup", flag, "1")["results"]) == 1
     takes = {name for name, option in OPTIONS if flag in option.opts and "--top-n" in option.opts}
-    assert takes == {"search", "related", "find-tools", "find-entities", "list"}
+    assert takes == {"search", "related", "find-tools", "find-entities", "list", "audit"}
 
 
 @pytest.mark.slow

@@ -130,7 +130,9 @@ def test_a_second_writer_waits_for_the_first(many: Path, start: Start, engine: E
 def test_an_impatient_writer_is_told_who_writes(many: Path, start: Start) -> None:
     first = start("sync", str(many))
     until_committed(first)
+    first.send_signal(signal.SIGSTOP)  # else it may be done before the other one starts
     code, _, err = finish(start("sync", str(many), env={"WATERSMEET__WRITER__LOCK_SECONDS": "0"}))
+    first.send_signal(signal.SIGCONT)
     assert code == 2
     assert f"process {first.pid} " in err
     assert "hint:" in err

@@ -132,7 +132,7 @@ def test_a_failing_signal_is_named(regions: Engine) -> None:
         whole = regions.visible_index(snapshot, None).pipeline(regions.settings, ("lexical", "exact"))
         signals = [*whole.signals, ("broken", Broken()), ("slow", Slow())]
         path = Pipeline(whole.understand, signals, [], whole.fusion, whole.stages, 0.1, whole.threads)
-        outcome = path.run(Plan("D40"))
+        outcome = path.run(Plan("room D40"))
     assert outcome.ranking.hits
     assert {f.by: f.reason for f in outcome.failures}.keys() == {"broken", "slow"}
     assert "on fire" in next(f.reason for f in outcome.failures if f.by == "broken")

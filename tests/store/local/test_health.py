@@ -6,7 +6,6 @@ from pathlib import Path
 from watersmeet.store.local._file_checks import mark, marked
 from watersmeet.store.local._turns import writer_lock
 from watersmeet.store.local.health import check_files
-from watersmeet.store.local.sizes import size_of
 from watersmeet.testing.contracts.corpus import STATIC, page, vectors
 
 GIVEN = [page(f"{name}.md", ((), f"A tide of {name}.")) for name in "abc"]
@@ -88,11 +87,3 @@ def test_who_writes_is_named_and_is_nothing_wrong(local) -> None:
         ok, description, _ = checks(filling)["writer"]
     assert ok
     assert description != "nobody is writing"
-
-
-def test_the_size_is_that_of_all_files_below(tmp_path: Path) -> None:
-    (tmp_path / "a").write_bytes(b"x" * 10)
-    (tmp_path / "b").mkdir()
-    (tmp_path / "b" / "c").write_bytes(b"x" * 5)
-    assert size_of(str(tmp_path)) == 15
-    assert size_of(str(tmp_path / "none")) == 0

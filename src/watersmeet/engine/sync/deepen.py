@@ -30,7 +30,6 @@ from watersmeet.engine.index.tiers import (
     check_dimension,
     check_models,
     embedder_name,
-    is_quick,
     model_of,
     new_tier,
     outdated,
@@ -222,14 +221,13 @@ class _Pass:
         self, model: GuardedEmbedder, tier: Tier, texts: Sequence[str], rows: Sequence[Row], cache: VectorCache
     ) -> Matrix:
         """Vectors from the cache, else from the model; new ones are cached as they come. Identical texts are embedded
-        once. What a quick model makes is not cached: that takes longer than to make it again."""
+        once."""
         import numpy as np
 
         places: dict[bytes, list[int]] = {}
         for place, text in enumerate(texts):
             places.setdefault(key_of(text), []).append(place)
-        quick = is_quick(self.settings, self.name)
-        cached = {} if quick else cache.get_many(tier.fingerprint, list(places))
+        cached = cache.get_many(tier.fingerprint, list(places))
         valid = {key: vector for key, vector in cached.items() if len(vector) == tier.dimension and vector.any()}
         result = np.zeros((len(texts), tier.dimension), dtype=np.float32)
         for key, vector in valid.items():
@@ -240,8 +238,7 @@ class _Pass:
         def keep(start: int, part: Matrix) -> None:
             check_dimension(tier, model, part.shape[1])
             keys = new[start : start + len(part)]
-            made = part.astype("<f2") if quick else cache.put_many(tier.fingerprint, keys, part)
-            for key, vector in zip(keys, made, strict=True):
+            for key, vector in zip(keys, cache.put_many(tier.fingerprint, keys, part), strict=True):
                 result[places[key]] = vector
                 self.done.embedded.update(rows[place] for place in places[key])
 

@@ -225,7 +225,7 @@ def remove_command(
     """
     if everything == bool(identities):
         raise ConfigError(
-            "--all removes everything, and so takes no names" if everything else "nothing was named",
+            "--all removes everything, and so takes no names" if everything else "no DOC was named",
             "name documents or folders, or use --all",
         )
     with opened(index) as engine:

@@ -11,10 +11,12 @@ from watersmeet.core.errors import nearest
 from watersmeet.core.names import is_text, printable
 
 EXAMPLES = {
+    "--accept": "/weather#forecast=5f1c0a9b3d2e",
     "--against": "notes",
     "--against-run": "other.run",
     "--allow-host": "search.example.org",
     "--as": "notes",
+    "--audience": "group:staff",
     "--before": "2026-01-31",
     "--budget": "2000",
     "--collection": "work",
@@ -39,6 +41,7 @@ EXAMPLES = {
     "--judgements": "judgements.jsonl",
     "--kind": "document",
     "--meta": "sdk=python",
+    "--metadata-field": "team.name",
     "--min-confidence": "0.5",
     "--min-score": "0.5",
     "--minutes": "5",
@@ -56,6 +59,7 @@ EXAMPLES = {
     "--sort": "modified",
     "--tag": "setup",
     "--texts": "imported",
+    "--to": "'postgresql://search@db.example.org/search?index=docs'",
     "--user": "ann",
     "--version": "18.x",
 }
