@@ -51,7 +51,7 @@ class _Searched:
         snapshot = self._snapshot
         pushed_filter, fetch = Pushed(condition, snapshot.collections).qdrant(), limit + limit // 4 + 8
         while True:
-            searches = [snapshot.query(vector, fetch, pushed_filter, exact=self._exact), *also]
+            searches = [snapshot.qdrant.query(vector, fetch, pushed_filter, exact=self._exact), *also]
             offered, *others = snapshot.search(self._store, searches)
             rows = [row for row, _ in (*offered, *(hit for other in others for hit in other))]
             live = snapshot.rows.of(dict.fromkeys(rows))
@@ -77,7 +77,7 @@ class _Searched:
             for listed in [list(rows)]
             for start in range(0, len(listed), MAX_SCORED)
         ]
-        searches = [self._snapshot.query(vector, len(part), {}, part) for _, vector, part in parts]
+        searches = [self._snapshot.qdrant.query(vector, len(part), {}, part) for _, vector, part in parts]
         for (place, *_), hits in zip(parts, self._snapshot.search(self._store, searches), strict=True):
             found[place].update(hits)
         return found
@@ -113,7 +113,7 @@ class LiveWords(_Searched):
         forms = [term for term in terms if term.field == EXACT_FIELD]
         counts = self.frequencies(EXACT_FIELD, [term.text for term in forms])
         rare = list(self._query([term for term, count in zip(forms, counts, strict=True) if count <= RARE]))
-        also = [snapshot.query(sparse({one: 1.0}), MANY, {}) for one in rare]
+        also = [snapshot.qdrant.query(sparse({one: 1.0}), MANY, {}) for one in rare]
         found, holders = self._best(sparse(weights), condition, limit, also)
         for dimension, hits in zip(rare, holders, strict=False):
             if len(hits) < MANY:
@@ -166,7 +166,7 @@ class LiveVectors(_Searched):
         snapshot, fetch = self._snapshot, limit + limit // 4 + 8
         pushed_filter = Pushed(condition, snapshot.collections).qdrant()
         valid = [vector for vector in vectors if vector is not None]
-        searches = [snapshot.query(one, fetch, pushed_filter, exact=self._exact) for one in valid]
+        searches = [snapshot.qdrant.query(one, fetch, pushed_filter, exact=self._exact) for one in valid]
         offered = [dict(one) for one in snapshot.search(self._store, searches)]
         rows = set[int]().union(*offered)
         scored = snapshot.beside(lambda: self._rest(valid, offered, rows))

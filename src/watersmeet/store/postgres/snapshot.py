@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from watersmeet.core.visibility import Audience
     from watersmeet.store.postgres.epochs import Epoch
     from watersmeet.store.postgres.generations import Generation
-    from watersmeet.store.qdrant.points import Found
+    from watersmeet.store.qdrant.points import Found, Qdrant
 
 T = TypeVar("T")
 MAX_ROWS = 50_000
@@ -112,17 +112,11 @@ class PostgresSnapshot(DocumentReads):
         return self._generation.reading.ask(sql, values)
 
     def search(self, store: str, queries: Sequence[Mapping[str, Any]]) -> list[Found]:
-        return self._generation.qdrant.search(f"{self._points}-{store}", queries)
+        return self.qdrant.search(f"{self._points}-{store}", queries)
 
-    def query(
-        self,
-        vector: Any,
-        limit: int,
-        condition: Mapping[str, Any],
-        rows: Collection[int] | None = None,
-        exact: bool = False,
-    ) -> dict[str, Any]:
-        return self._generation.qdrant.query(vector, limit, condition, rows, exact)
+    @property
+    def qdrant(self) -> Qdrant:
+        return self._generation.qdrant
 
     def beside(self, work: Callable[[], T]) -> Callable[[], T]:
         """Runs something in another thread; call the returned function for its result."""
