@@ -43,7 +43,8 @@ def register(
         _check_not_hidden(engine, path, viewer)
         if not isinstance(item, Listed):
             _check_owner(item[1], viewer)
-    return _visible_report(engine, engine.registry.register(records, progress=progress, seconds=EMBED_SECONDS), viewer)
+    report = engine.registry.register(records, progress=progress, seconds=EMBED_SECONDS, viewer=viewer)
+    return _visible_report(engine, report, viewer)
 
 
 def put(
@@ -55,9 +56,9 @@ def put(
     _check_path(path)
     _check_not_hidden(engine, path, viewer)
     _check_owner(entity, viewer)
-    return _visible_report(
-        engine, engine.registry.put(replace(entity, path=path), progress=progress, seconds=EMBED_SECONDS), viewer
-    )
+    put = replace(entity, path=path)
+    report = engine.registry.put(put, progress=progress, seconds=EMBED_SECONDS, viewer=viewer)
+    return _visible_report(engine, report, viewer)
 
 
 def _single_entity(engine: Engine, record: dict[str, Any], path: str) -> Entity:

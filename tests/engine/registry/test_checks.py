@@ -254,8 +254,13 @@ def test_a_tool_of_some_is_not_there_for_others(tmp_path: Path, mode: str) -> No
             assert sees or "everance" not in json.dumps(answer.to_json()["servers"])
             listed = {one["name"] for one in engine.registry.listing("tool", "", viewer)}
             assert listed == ({"high_water", "severance"} if sees else {"high_water"}), viewer
-            assert "everance" not in json.dumps(engine.registry.get("/tides", viewer))
+            assert ("everance" in json.dumps(engine.registry.get("/tides", viewer))) is sees
         with pytest.raises(NotFound):
             engine.registry.get("/tides#severance", EVERYONE)
         assert engine.registry.register([record]).unchanged == 1
         assert engine.registry.get("/tides#severance", Viewer("ada"))["visibility"] == "group"
+        for viewer in (None, Viewer("bob")):  # read, changed and written again, also by one who may not see the tool
+            read = {**engine.registry.get("/tides", viewer), "description": f"Read by {viewer}"}
+            assert ("severance" in json.dumps(read)) is (viewer is None)
+            engine.registry.register([read], viewer=viewer)
+            assert engine.registry.get("/tides#severance", Viewer("ada"))["visibility"] == "group"

@@ -33,9 +33,11 @@ from watersmeet.core.model import DocId
 from watersmeet.core.names import entity_path, same_path
 from watersmeet.core.registry_records import COLLECTION, RecordChange, Records, SharedRecords, Stored
 from watersmeet.core.text_fields import digest, prepare
+from watersmeet.core.visibility import Viewer
 from watersmeet.core.writing import Changes, Put
 from watersmeet.engine.index.writer import IndexWriter, open_for_writing
 from watersmeet.engine.registry.documents import hashes, pages, tools_in
+from watersmeet.engine.registry.limited_tools import with_hidden_tools
 from watersmeet.engine.registry.record_files import Item, Listed
 from watersmeet.engine.registry.review import Reviews, changes
 from watersmeet.engine.registry.shared_records import ThroughRecords
@@ -112,16 +114,17 @@ def register(
     server: str = "",
     keep: bool = True,
     shared: SharedRecords | None = None,
+    viewer: Viewer | None = None,
 ) -> int:
     """Register entities under their paths; unchanged ones are recognized by their hash. Returns the last row before.
 
     `keep`: status and enabled stay as set in the index, as long as their values in the record do not change.
-    `shared`: the database that has the records; the index is up to date with it.
+    `shared`: the database that has the records; the index is up to date with it. `viewer`: who registers.
     """
     items = newest_first([item for item in found if not isinstance(item, Listed)])
     lists = _lists(found, server)
     with open_for_writing(place, settings) as index:
-        put = _Registration(place, index, report, keep, shared)
+        put = _Registration(place, index, report, keep, shared, viewer)
         before = index.catalogue.last_row()
         refused = [item for item in items if isinstance(item, Refused)]
         report.skipped += refused
@@ -189,8 +192,9 @@ class _Registration:
         report: Registered,
         keep: bool = True,
         shared: SharedRecords | None = None,
+        viewer: Viewer | None = None,
     ) -> None:
-        self.catalogue, self.report, self.keep = index.catalogue, report, keep
+        self.catalogue, self.report, self.keep, self.viewer = index.catalogue, report, keep, viewer
         self.batch = index.batch()
         self.batch.refused = self.refused
         self.batch.committing = self._flag
@@ -225,6 +229,8 @@ class _Registration:
         if entity is None:
             return
         path = entity.path
+        if self.viewer is not None and (stored := self.records.get(path)):
+            entity = with_hidden_tools(entity, _as_read(stored.record), self.viewer)
         hash, content = hashes(entity)
         owner = self.catalogue.owner(DocId(path))
         if owner is not None and owner[2] == hash and self.keep:

@@ -61,11 +61,12 @@ class Registry:
         deepen: bool = True,
         progress: ProgressCallback | None = None,
         seconds: float = math.inf,
+        viewer: Viewer | None = None,
     ) -> Registered:
         """Register the records of a file, a folder or a list, in any format that `watersmeet register` reads.
 
         `kind`: of records that do not name theirs. `server`: the path of the server that listed tools belong to.
-        `seconds`: time limit for embedding.
+        `seconds`: time limit for embedding. `viewer`: who registers; tools that they may not see are kept.
         """
         from watersmeet.engine.registry.record_files import read
 
@@ -75,7 +76,7 @@ class Registry:
             raise SourceProblem(
                 f"there is nothing to register in {where}", "`watersmeet register --help` lists the formats"
             )
-        return self._register(found, deepen, progress or (lambda _: None), server, seconds)
+        return self._register(found, deepen, progress or (lambda _: None), server, seconds, viewer=viewer)
 
     def put(
         self,
@@ -83,13 +84,15 @@ class Registry:
         deepen: bool = True,
         progress: ProgressCallback | None = None,
         seconds: float = math.inf,
+        viewer: Viewer | None = None,
     ) -> Registered:
-        """Register entities. One at the same path is replaced, including its status and enabled."""
+        """Register entities. One at the same path is replaced, including its status and enabled, but not tools that the
+        viewer may not see."""
         from watersmeet.engine.registry.types import check_types, known_types
 
         check_types([entity.kind for entity in entities], known_types(self.engine.settings, ()))
         found = [(entity.path, entity) for entity in entities]
-        return self._register(found, deepen, progress or (lambda _: None), seconds=seconds, keep=False)
+        return self._register(found, deepen, progress or (lambda _: None), seconds=seconds, keep=False, viewer=viewer)
 
     def unregister(self, paths: str | Sequence[str]) -> int:
         """Remove entities with their tools; returns the number of entities."""
@@ -177,6 +180,7 @@ class Registry:
         server: str = "",
         seconds: float = math.inf,
         keep: bool = True,
+        viewer: Viewer | None = None,
     ) -> Registered:
         from watersmeet.engine.registry.types import admitted, declared_types
 
@@ -188,7 +192,7 @@ class Registry:
         named = [item[1].path if isinstance(item, tuple) else item.path for item in readable]
         with self._audited("register", named) as result, self._shared() as shared:
             before = register.register(
-                self.engine.index, self.engine.settings, found, report, progress, server, keep, shared
+                self.engine.index, self.engine.settings, found, report, progress, server, keep, shared, viewer
             )
             after = before if seconds < math.inf else 0  # with a time limit, embed only the rows of this write
             made = self.engine.deepen(progress, seconds, deepen, after)
@@ -257,8 +261,10 @@ class Registry:
         fields = self.engine.get(self.spelled(path, viewer) or path, viewer, exactly=True)["fields"]
         if not isinstance(fields.get("record"), dict):
             raise NotFound(f"{path!r} is not registered", "`watersmeet get` shows any document")
-        found: dict[str, Any] = fields["record"]
-        return found
+        from watersmeet.engine.registry.limited_tools import with_limited_tools
+
+        with self.engine.snapshot() as snapshot:
+            return with_limited_tools(snapshot, fields["record"], viewer)
 
     def configuration(self, path: str, viewer: Viewer | None = None) -> ServerConfiguration:
         """The ways to connect to a server, each as JSON for the settings of an MCP client, without secrets."""
