@@ -18,7 +18,7 @@ import pytest
 from watersmeet import Engine
 from watersmeet.engine.settings.settings import load
 
-hypothesis.settings.register_profile("tests", deadline=None, derandomize="CI" in os.environ)
+hypothesis.settings.register_profile("tests", deadline=None, derandomize="CI" in os.environ, max_examples=50)
 hypothesis.settings.register_profile("fast", hypothesis.settings.get_profile("tests"), max_examples=20)
 hypothesis.settings.load_profile("tests")  # a busy machine is no reason to fail; CI repeats what it did before
 

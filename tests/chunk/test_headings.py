@@ -271,7 +271,7 @@ any_sections = st.lists(
 
 
 @pytest.mark.slow
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(any_sections, st.lists(texts, max_size=2), limits())
 def test_every_split_is_sound(sections: list[tuple[int, str, list[str]]], preamble: list[str], limit: Limits):
     whole = document(*([(0, "", preamble)] if preamble else []), *sections)
@@ -289,7 +289,7 @@ def test_every_split_is_sound(sections: list[tuple[int, str, list[str]]], preamb
 
 
 @pytest.mark.slow
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(any_sections, limits())
 def test_no_character_is_lost(sections: list[tuple[int, str, list[str]]], limit: Limits):
     chunks = Headings(max_chars=limit.most, min_chars=limit.least).split(document(*sections))
@@ -314,7 +314,7 @@ def outlines(draw: st.DrawFn) -> list[tuple[int, str, list[str]]]:
 
 
 @pytest.mark.slow
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(outlines())
 def test_a_chunk_holds_at_most_one_full_sized_section_and_is_named_by_it(
     sections: list[tuple[int, str, list[str]]],
@@ -327,7 +327,7 @@ def test_a_chunk_holds_at_most_one_full_sized_section_and_is_named_by_it(
 
 
 @pytest.mark.slow
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(outlines(), st.data())
 def test_inserting_a_section_changes_no_other_id(sections: list[tuple[int, str, list[str]]], data: st.DataObject):
     place = data.draw(st.integers(0, len(sections)))

@@ -242,7 +242,7 @@ pieces = st.sampled_from(
 
 
 @pytest.mark.slow
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(st.lists(pieces | st.text(max_size=5), max_size=40).map("".join))
 def test_any_text_is_read_with_sound_lines(text: str):
     (document,) = Markdown().parse(Found("n.md", "n.md", "0"), text.encode())
@@ -263,7 +263,7 @@ def test_any_text_is_read_with_sound_lines(text: str):
 
 
 @pytest.mark.slow
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(st.lists(st.from_regex(r"[a-z]{1,8}( [a-z]{1,8}){0,5}", fullmatch=True), min_size=1, max_size=20))
 def test_no_word_is_lost(paragraphs: list[str]):
     assert all_text(read("\n\n".join(paragraphs))).split() == " ".join(paragraphs).split()

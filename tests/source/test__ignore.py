@@ -102,7 +102,7 @@ def forest(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.slow
 @given(rules=LINES, nested=LINES)
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_any_patterns(forest: Path, rules: str, nested: str) -> None:
     (forest / ".gitignore").write_text(rules)
     (forest / "b" / ".gitignore").write_text(nested)
