@@ -12,6 +12,7 @@ from watersmeet.core.names import is_text, printable
 
 EXAMPLES = {
     "--accept": "/weather#forecast=5f1c0a9b3d2e",
+    "--access-log": "access.log",
     "--against": "notes",
     "--against-run": "other.run",
     "--allow-host": "search.example.org",
@@ -26,6 +27,7 @@ EXAMPLES = {
     "--dir": "notes",
     "--exclude": "'drafts/**'",
     "--expand": "section",
+    "--expires": "30d",
     "--export": "judgements.jsonl",
     "--filter": "tag=setup",
     "--foreign": "data/med",
@@ -46,6 +48,7 @@ EXAMPLES = {
     "--min-score": "0.5",
     "--minutes": "5",
     "--mode": "hybrid",
+    "--name": "laptop",
     "--out": "recipe.toml",
     "--output": "docs",
     "--pin": "forecast",
@@ -60,6 +63,7 @@ EXAMPLES = {
     "--tag": "setup",
     "--texts": "imported",
     "--to": "'postgresql://search@db.example.org/search?index=docs'",
+    "--type": "skill",
     "--user": "ann",
     "--version": "18.x",
 }
