@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from watersmeet.core.index import Tier
 from watersmeet.core.model import Row
 from watersmeet.core.sparse import Weighted
-from watersmeet.store.postgres.catalogue import recount
 from watersmeet.store.postgres.pool import copy
 from watersmeet.store.qdrant.points import FILTERS, MODIFIED, Point
 
@@ -170,4 +169,4 @@ def note_vectors(db: Db, store: str, dimension: int, kept: Sequence[tuple[int, b
     count_vectors(db, store, dimension, new, 1)
 
 
-__all__ = ["PostgresVectorStore", "count_vectors", "note_vectors", "packed", "recount", "store_points", "unpacked"]
+__all__ = ["PostgresVectorStore", "count_vectors", "note_vectors", "packed", "store_points", "unpacked"]
