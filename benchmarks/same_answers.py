@@ -134,8 +134,8 @@ def scored(ours: Engine, theirs: Engine, texts: Sequence[str]) -> dict[str, Any]
     apart: dict[str, float] = {}
     counted = 0
     with ours.snapshot() as local, theirs.snapshot() as remote:
-        ids = local.sample(SCORED_PASSAGES)
         for visible in (ANY, Condition(gates=gates(ANONYMOUS))):
+            ids = local.sample(SCORED_PASSAGES, visible)
             for text in texts[:SCORED_QUERIES]:
                 found = [
                     _scores(one, snapshot, visible, text, ids) for one, snapshot in ((ours, local), (theirs, remote))
