@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from watersmeet.common.redaction import excerpt, secrets_of, shown
@@ -26,16 +26,41 @@ IDLE = 8
 """Connections kept open."""
 
 
-def address_of(place: str) -> tuple[str, str]:
-    """What libpq connects to, and the name of the index: `?index=NAME` of an address."""
+class Address(NamedTuple):
+    """An address of an index: what libpq connects to, the `index`, and the `generation` of it, if it names one."""
+
+    database: str
+    name: str
+    generation: int | None = None
+
+    @property
+    def query(self) -> str:
+        return f"index={self.name}" + (f"&generation={self.generation}" if self.generation is not None else "")
+
+    @property
+    def text(self) -> str:
+        """With its secrets."""
+        return f"{self.database}{'&' if '?' in self.database else '?'}{self.query}"
+
+    @property
+    def shown(self) -> str:
+        """For messages, without secrets."""
+        parts = urlsplit(self.database)
+        port = f":{parts.port}" if parts.port else ""
+        return f"postgresql://{parts.hostname or 'localhost'}{port}{parts.path}?{self.query}"
+
+
+def address_of(place: str) -> Address:
     parts = urlsplit(place)
     options = dict(parse_qsl(parts.query, keep_blank_values=True))
-    name = options.pop("index", DEFAULT_NAME)
+    name, generation = options.pop("index", DEFAULT_NAME), options.pop("generation", "")
     if not NAME.fullmatch(name) or len(name) > MAX_NAME:
         raise ConfigError(
             f"an index cannot be called {name!r}", "use small letters, digits and single underscores: ?index=team_a"
         )
-    return parts._replace(query=urlencode(options)).geturl(), name
+    if generation and not (generation.isascii() and generation.isdecimal()):
+        raise ConfigError(f"a generation cannot be called {generation!r}", "leave it out: the current one is meant")
+    return Address(parts._replace(query=urlencode(options)).geturl(), name, int(generation) if generation else None)
 
 
 @dataclass

@@ -295,11 +295,13 @@ class PostgresWriter(Catalogue):
         yield
         self.lease = self._leases.take(WRITER, max(self._wait, 600.0))
         ((current,),) = self.db.execute("SELECT generation FROM index_head").fetchall()
-        if current not in (0, self.generation.number) and not self.building:
+        if current not in (0, self.generation.number) and not (self.building or self.beside):
             raise IndexMismatch(f"{self.place} was built anew meanwhile", "run the same command again")
 
     building = False
-    """Whether this generation is not named yet."""
+    """Whether this generation is empty so far and not named yet: its words are weighed at the end."""
+    beside = False
+    """Whether it is written beside the one that is searched."""
 
     @contextmanager
     def root_lease(self, root: Root) -> Iterator[None]:
