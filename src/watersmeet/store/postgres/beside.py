@@ -45,28 +45,42 @@ def can_be_beside(index: Postgres) -> bool:
 
 @contextmanager
 def next_generation(index: Postgres, opened: Opened) -> Iterator[NextGeneration]:
-    """A generation with the roots, states and records of the present one; it is dropped at the end, unless it was
-    named."""
+    """A generation with the roots, states and records of the present one."""
+    before = schema_of(opened.name, opened.generation().number)
+    with building(opened) as number:
+        with opened.generation(number).writing.transaction() as db:
+            db.execute(f"INSERT INTO facts SELECT * FROM {before}.facts")
+            take_over(db, before)
+        roots = index.root_places()
+        yield NextGeneration(index.address(number), partial(_adopt, index, opened, number, roots))
+
+
+@contextmanager
+def building(opened: Opened) -> Iterator[int]:
+    """The number of an empty generation with states and records of its own; it is dropped at the end, unless it was
+    named. One at a time is built."""
+    if opened.pin is not None:
+        raise _one_generation(opened)
     opened.make_lasting()
     lease = opened.leases.attempt(BESIDE)
     if lease is None:
-        raise IndexBusy(f"{opened.leases.holder(BESIDE)} is building {index.place} anew", "wait until it is done")
+        raise IndexBusy(f"{opened.leases.holder(BESIDE)} is building {opened.place} anew", "wait until it is done")
     try:
         _drop_given_up(opened)
-        before = schema_of(opened.name, opened.generation().number)
         number = make_generation(opened.lasting, opened.name)
         try:
-            with opened.generation(number).writing.transaction() as db:
+            with opened.lasting.transaction() as db:
                 make_own_tables(db, opened.name, number)
-                db.execute(f"INSERT INTO facts SELECT * FROM {before}.facts")
-                take_over(db, before)
-            roots = index.root_places()
-            yield NextGeneration(index.address(number), partial(_adopt, index, opened, number, roots))
+            yield number
         finally:
             if opened.current() != number:
                 drop_generation(opened.lasting, opened.qdrant, opened.name, number)
     finally:
         opened.leases.release(lease)
+
+
+def _one_generation(opened: Opened) -> IndexProblem:
+    return IndexProblem(f"{opened.place} is one generation", "leave `generation` out of the address")
 
 
 def _drop_given_up(opened: Opened) -> None:
@@ -99,7 +113,7 @@ def roll_back(index: Postgres, opened: Opened, catch_up: CatchUp, wait: float) -
 
 def _previous(opened: Opened) -> int | None:
     if opened.pin is not None:
-        raise IndexProblem(f"{opened.place} is one generation", "leave `generation` out of the address")
+        raise _one_generation(opened)
     ((previous,),) = opened.lasting.ask("SELECT previous FROM index_head")
     return None if previous is None else int(previous)
 

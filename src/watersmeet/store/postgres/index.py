@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
@@ -31,7 +31,7 @@ from watersmeet.store.qdrant.nodes import Nodes
 from watersmeet.store.qdrant.points import Qdrant, Shape
 
 if TYPE_CHECKING:
-    from watersmeet.core.index import CatchUp, NextGeneration
+    from watersmeet.core.index import BackupPart, BackupSource, CatchUp, NextGeneration
     from watersmeet.core.queue import Queue
     from watersmeet.core.writing import Bookkeeping, KnownRoot, Preview, Root, WriterOptions
     from watersmeet.store.postgres.receiver import PostgresReceiver
@@ -243,6 +243,22 @@ class Postgres:
     def drop(self) -> None:
         """Remove the index, with all of its generations."""
         self._o.drop()
+
+    # ------------------------------------------------------------ backups
+
+    kind: ClassVar[str] = "postgresql"
+
+    @contextmanager
+    def back_up(self, scratch: str, wait: float) -> Iterator[BackupSource]:
+        from watersmeet.store.postgres.backup import back_up
+
+        with back_up(self._o) as source:
+            yield source
+
+    def restore(self, parts: Iterator[BackupPart], states: Collection[str], replace: bool, wait: float) -> int:
+        from watersmeet.store.postgres.backup import restore
+
+        return restore(self._o, parts, states, replace, wait)
 
     # ------------------------------------------------------------ generations
 
