@@ -120,8 +120,8 @@ def restore(opened: Opened, parts: Iterator[BackupPart], states: Collection[str]
     with building(opened) as number:
         generation = opened.generation(number)
         about = _filled(generation, parts, states)
-        documents = _check_restored(generation, about)
         with generation.writing.connection() as db:
+            documents = _check_restored(db, about)
             _make_points(opened, generation, db)
         with opened.leases.held(WRITER, wait) as lease:
             _check_place(opened, replace)
@@ -223,22 +223,21 @@ def _put_head(db: Db, about: Mapping[str, Any]) -> None:
     db.execute("DELETE FROM facts WHERE key = %s", [MOVING])
 
 
-def _check_restored(generation: Generation, about: Mapping[str, Any]) -> int:
+def _check_restored(db: Db, about: Mapping[str, Any]) -> int:
     """Check that all is there that the backup says, and that no name leads to collections of others."""
-    ask = generation.writing.ask
     counts = "SELECT coalesce(sum(documents), 0)::bigint, coalesce(sum(chunks), 0)::bigint FROM counts"
     rows = "SELECT (SELECT count(*) FROM documents), (SELECT count(*) FROM chunks)"
     said = (about["documents"], about["chunks"])
-    if not ask(counts) == ask(rows) == [said]:
+    if not db.execute(counts).fetchall() == db.execute(rows).fetchall() == [said]:
         raise IndexDamaged("the backup lacks documents, or has others than it says", OTHER)
-    facts = dict(ask("SELECT key, value FROM facts"))
+    facts = dict(db.execute("SELECT key, value FROM facts").fetchall())
     try:
         json.loads(facts["fingerprint"])
         tiers = [tier for key in (CURRENT_TIERS, NEXT_TIERS) for tier in json.loads(facts.get(key, "{}")).values()]
         stores = [tier["folder"] for tier in tiers]
     except (KeyError, ValueError, TypeError, AttributeError):
         raise IndexDamaged("the backup does not say how its index was made", OTHER) from None
-    stores += [name for (name,) in ask("SELECT name FROM stores")]
+    stores += [name for (name,) in db.execute("SELECT name FROM stores")]
     for store in stores:
         if not _STORE.fullmatch(str(store)):
             raise IndexDamaged(f"the backup names a store {str(store)[:100]!r}, which is none of an index", OTHER)

@@ -27,7 +27,7 @@ from watersmeet.store.postgres.pool import Address, Pool, address_of
 from watersmeet.store.postgres.snapshot import PostgresSnapshot
 from watersmeet.store.postgres.state import PostgresState
 from watersmeet.store.postgres.vectors import PostgresVectorStore
-from watersmeet.store.qdrant.nodes import Nodes
+from watersmeet.store.qdrant.nodes import Access, Nodes
 from watersmeet.store.qdrant.points import Qdrant, Shape
 
 if TYPE_CHECKING:
@@ -59,6 +59,11 @@ class Postgres:
         outside=True,
     )
     qdrant_key_env: str = option("QDRANT_API_KEY", "environment variable with Qdrant's API key", outside=True)
+    qdrant_ca: str = option(
+        "",
+        "file with the certificates that Qdrant's are signed by, else those of the system; QDRANT_CA replaces it",
+        outside=True,
+    )
     timeout: float = option(10.0, "seconds for what a query asks a server", outside=True, least=0.05)
     write_timeout: float = option(120.0, "seconds for a batch of points to be written", outside=True, least=1)
     shards: int = option(1, "shards of a new collection; several, if Qdrant has several nodes", outside=True, least=1)
@@ -110,8 +115,9 @@ class Postgres:
     def opened_parts(self) -> tuple[Address, Nodes]:
         """The address of PostgreSQL and the nodes of Qdrant."""
         urls = [url for url in re.split(r"[,\s]+", os.environ.get("QDRANT_URL", "")) if url] or self.qdrant
-        key = os.environ.get(self.qdrant_key_env, "")
-        return self._address, Nodes(urls, self.qdrant_grpc_ports, key, self.timeout, self.write_timeout)
+        authority = os.environ.get("QDRANT_CA", "") or os.path.expanduser(self.qdrant_ca)
+        access = Access(os.environ.get(self.qdrant_key_env, ""), self.qdrant_key_env, authority)
+        return self._address, Nodes(urls, self.qdrant_grpc_ports, access, self.timeout, self.write_timeout)
 
     def shape(self) -> Shape:
         return self._shape()
