@@ -20,7 +20,8 @@ from watersmeet.store.local._leases import AGAIN, is_dead, this_process
 if TYPE_CHECKING:
     from watersmeet.store.postgres.pool import Db, Pool
 
-WRITER, BOOKS = "writer", "bookkeeping"
+WRITER, BOOKS, BESIDE = "writer", "bookkeeping", "beside"
+"""Names of leases: of who writes, of who notes vectors, of who builds a generation beside the one that is searched."""
 SECONDS = 30.0
 """How long a lease lasts without being renewed: a stopped or separated process loses it then."""
 RENEW_SECONDS = 8.0
@@ -88,6 +89,10 @@ class Leases:
 
     def is_wanted(self, name: str) -> bool:
         return bool(self._pool.ask("SELECT 1 FROM leases WHERE name = %s AND wanted > clock_timestamp()", [name]))
+
+    def is_held(self, name: str) -> bool:
+        sql = "SELECT holder FROM leases WHERE name = %s AND holder <> '' AND expires > clock_timestamp()"
+        return any(not is_dead(holder) for (holder,) in self._pool.ask(sql, [name]))
 
     def release(self, lease: Lease) -> None:
         self._forget(lease)
