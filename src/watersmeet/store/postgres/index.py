@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -26,8 +26,9 @@ from watersmeet.store.qdrant.nodes import Nodes
 from watersmeet.store.qdrant.points import Qdrant, Shape
 
 if TYPE_CHECKING:
-    from watersmeet.core.queue import Queue
+    from watersmeet.core.queue import Job, Queue
     from watersmeet.core.writing import Bookkeeping, KnownRoot, Preview, Root, WriterOptions
+    from watersmeet.store.postgres.job_writer import PostgresJobWriter
     from watersmeet.store.postgres.receiver import PostgresReceiver
     from watersmeet.store.postgres.writer import PostgresWriter
 
@@ -178,6 +179,13 @@ class Postgres:
 
         self.make_lasting()
         return PostgresQueue(self.lasting)
+
+    @contextmanager
+    def job_writer(self, options: WriterOptions, job: Job, giving: Collection[int]) -> Iterator[PostgresJobWriter]:
+        from watersmeet.store.postgres.job_writer import open_job_writer
+
+        with open_job_writer(self._o, options, job, giving) as writer:
+            yield writer
 
     @contextmanager
     def alone(self, work: str) -> Iterator[None]:

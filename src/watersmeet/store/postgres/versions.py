@@ -44,7 +44,8 @@ def as_json(value: Any) -> str:
 
 @dataclass(slots=True)
 class ChunkVersion:
-    """A chunk to be stored under a row. `before`: the row whose vectors it takes over."""
+    """A chunk to be stored under a row. `before`: the row whose vectors it takes over; `stores`: of which its points
+    have been written."""
 
     id: str
     headings: str
@@ -57,6 +58,7 @@ class ChunkVersion:
     lengths: list[int]
     row: int = 0
     before: int | None = None
+    stores: set[str] = field(default_factory=set)
 
     def point(self, averages: Sequence[float], payload: Mapping[str, Any]) -> Point:
         import numpy as np
