@@ -8,9 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from watersmeet.core.writing import FileState, Put, Writer, WriterOptions
+
+if TYPE_CHECKING:
+    from watersmeet.core.index import Unseen
+    from watersmeet.core.model import ChunkId
 
 
 class Job(NamedTuple):
@@ -36,6 +40,10 @@ class Queue(Protocol):
 
     def withdraw(self, beginning: str) -> None:
         """Forget the jobs whose keys begin so, with their results. Whoever does one of them is refused from now on."""
+        ...
+
+    def withdraw_waiting(self, kind: str, beginning: str) -> None:
+        """Forget those of the jobs that nobody does."""
         ...
 
     def take(self, kinds: Collection[str], seconds: float) -> Job | None:
@@ -91,8 +99,24 @@ class SharingWriter(Writer, Protocol):
         ...
 
 
+class Claims(Protocol):
+    """Claims of one process on rows of a store of vectors: while they last, nobody else embeds these rows."""
+
+    def window(self, limit: int, first: Sequence[ChunkId] = (), after: int = 0) -> list[Unseen]:
+        """Claim rows without a vector that nobody has claimed: those in `first` before the others, above `after`."""
+        ...
+
+    def others(self) -> bool:
+        """Whether others have claims."""
+        ...
+
+
 class HasJobs(Protocol):
     """An index with a queue."""
+
+    def claims(self, store: Any) -> AbstractContextManager[Claims]:
+        """Claims on rows of a store that `vector_store` has opened; in the block it takes only vectors of these."""
+        ...
 
     def queue(self) -> Queue: ...
     def job_writer(

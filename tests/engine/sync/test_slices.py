@@ -24,7 +24,7 @@ from watersmeet.core.writing import FileState
 from watersmeet.engine.settings.settings import load
 from watersmeet.engine.sync import slices
 from watersmeet.engine.sync.formats import Formats
-from watersmeet.engine.sync.leased import leased
+from watersmeet.engine.sync.jobs import leased
 from watersmeet.engine.sync.report import Progress, SyncReport
 from watersmeet.engine.sync.slices import Slice, cut, read_slice, slice_kind
 from watersmeet.engine.sync.work import Worker, queue_of
@@ -177,7 +177,7 @@ def all_at_work(engine: Engine, workers: list[subprocess.Popen[str]]):  # type: 
 
 def test_changes_of_all_kinds_count_as_if_one_had_read_all(cluster: Engine, tmp_path: Path) -> None:
     folder = pages(tmp_path / "pages")
-    (folder / "p030.jsonl").write_text(json.dumps({"id": "shared", "text": "Same."}) + "\n")
+    (folder / "p030.jsonl").write_text(json.dumps({"_id": "shared", "text": "Same."}) + "\n")
     stop = Event()
     done: list[str] = []
     with Engine(cluster.index._address, cluster.settings) as other:  # type: ignore[attr-defined]
@@ -205,11 +205,11 @@ def change(folder: Path, step: int) -> None:
     if step == 0:
         for n in range(140, 150):
             (folder / f"p{n:03}.md").rename(folder / f"moved{n}.md")
-        (folder / "p130.jsonl").write_text(json.dumps({"id": "shared", "text": "Same."}) + "\n")  # another has the id
+        (folder / "p130.jsonl").write_text(json.dumps({"_id": "shared", "text": "Same."}) + "\n")  # another has the id
     for n in range(150 + 5 * step, 155 + 5 * step):
         (folder / f"p{n:03}.md").unlink()
     if step == 1:
-        (folder / "p030.jsonl").write_text(json.dumps({"id": "other", "text": "Same."}) + "\n")  # now it is free
+        (folder / "p030.jsonl").write_text(json.dumps({"_id": "other", "text": "Same."}) + "\n")  # now it is free
 
 
 def test_whoever_has_lost_a_slice_stops_and_commits_nothing(cluster: Engine, tmp_path: Path) -> None:

@@ -31,7 +31,7 @@ from watersmeet.engine.settings.settings import Settings
 from watersmeet.engine.sync.batch import Batch
 from watersmeet.engine.sync.dates import Dates
 from watersmeet.engine.sync.formats import Formats, ParserVersions
-from watersmeet.engine.sync.leased import LEASE_SECONDS, leased
+from watersmeet.engine.sync.jobs import LEASE_SECONDS, leased
 from watersmeet.engine.sync.report import SyncReport, cancellable
 from watersmeet.engine.sync.root_sync import RootSync
 from watersmeet.engine.sync.sources import Sources

@@ -22,12 +22,11 @@ from watersmeet.engine.engine import Engine
 from watersmeet.engine.index.tiers import due
 from watersmeet.engine.sync.deepen import facts_of
 from watersmeet.engine.sync.formats import Formats
-from watersmeet.engine.sync.leased import LEASE_SECONDS, leased
+from watersmeet.engine.sync.jobs import EMBED, LEASE_SECONDS, SYNC, TIDY, leased, offer_embedding
 from watersmeet.engine.sync.report import cancellable
 from watersmeet.engine.sync.slices import read_slice, slice_kind
 from watersmeet.engine.sync.sources import is_address
 
-SYNC, EMBED, TIDY = "sync", "embed", "tidy"
 WINDOW_SECONDS = 20.0
 """How long a worker embeds before it lets others choose what is next."""
 POLL_SECONDS = 1.0
@@ -81,18 +80,20 @@ class Worker:
 
     def offer_rest(self) -> None:
         """Offer what follows a sync."""
-        for tier in self._missing():
-            self.queue.offer(EMBED, tier)
+        for tier, left in self._missing().items():
+            offer_embedding(self.queue, tier, left)
         self.queue.offer(TIDY, "index")
 
-    def _missing(self) -> list[str]:
-        """Tiers that lack vectors."""
+    def _missing(self) -> dict[str, int]:
+        """How many vectors the tiers lack."""
         if not self.engine.settings.section("index").vectors:
-            return []
+            return {}
         wanted = due(self.engine.settings, facts_of(self.engine.index))
         with self.engine.snapshot() as snapshot:
             tiers = snapshot.tiers()
-            return [tier for tier in wanted if tier not in tiers or snapshot.left(tiers[tier])]
+            chunks = snapshot.statistics().chunks
+            left = {tier: snapshot.left(tiers[tier]) if tier in tiers else chunks for tier in wanted}
+        return {tier: count for tier, count in left.items() if count}
 
     def run(self, stop: Event, until_empty: bool = False) -> int:
         """Do jobs until `stop` is set, or with `until_empty` until none is left; returns how many were done."""
@@ -141,8 +142,9 @@ class Worker:
             self.engine.sync([job.key], vectors=False, now=True, progress=progress)
             self.offer_rest()
         elif job.kind == EMBED:
-            self.engine.deepen(progress, WINDOW_SECONDS, tiers=(job.key,), strict=True)
-            if job.key in self._missing():
+            tier = job.key.partition(" ")[0]
+            made = self.engine.deepen(progress, WINDOW_SECONDS, tiers=(tier,), strict=True, wait=False)
+            if (made.embedded or made.cached) and tier in self._missing():
                 self.queue.offer(EMBED, job.key)  # it is done once more
         else:
             from watersmeet.engine.index.writer import open_for_writing

@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 from watersmeet.core.errors import DatabaseProblem, IndexBusy, NoIndex
 from watersmeet.core.index import Check, Tier
 from watersmeet.core.options import option
+from watersmeet.store.local._leases import this_process
 from watersmeet.store.postgres.generations import Generation, drop_generation, lasting_schema, make_lasting
 from watersmeet.store.postgres.leases import BOOKS, Leases
 from watersmeet.store.postgres.pool import Pool, address_of
@@ -28,6 +29,7 @@ from watersmeet.store.qdrant.points import Qdrant, Shape
 if TYPE_CHECKING:
     from watersmeet.core.queue import Job, Queue
     from watersmeet.core.writing import Bookkeeping, KnownRoot, Preview, Root, WriterOptions
+    from watersmeet.store.postgres.claims import Claims
     from watersmeet.store.postgres.job_writer import PostgresJobWriter
     from watersmeet.store.postgres.receiver import PostgresReceiver
     from watersmeet.store.postgres.writer import PostgresWriter
@@ -186,6 +188,14 @@ class Postgres:
 
         with open_job_writer(self._o, options, job, giving) as writer:
             yield writer
+
+    @contextmanager
+    def claims(self, store: PostgresVectorStore) -> Iterator[Claims]:
+        from watersmeet.store.postgres.claims import claims_of
+
+        self.queue()  # makes the tables
+        with claims_of(store, self._o.leases, this_process()) as claims:
+            yield claims
 
     @contextmanager
     def alone(self, work: str) -> Iterator[None]:

@@ -24,6 +24,7 @@ CREATE TABLE IF NOT EXISTS jobs (
     PRIMARY KEY (kind, key)
 );
 ALTER TABLE jobs ADD COLUMN IF NOT EXISTS content text NOT NULL DEFAULT '';
+CREATE TABLE IF NOT EXISTS claims (store text, row bigint, holder text NOT NULL, PRIMARY KEY (store, row));
 CREATE TABLE IF NOT EXISTS job_results (key text PRIMARY KEY, result text NOT NULL);
 """
 _MADE = "SELECT to_regclass('job_results')::text"
@@ -73,6 +74,11 @@ class PostgresQueue:
         with self._pool.connection() as db:
             for table in ("jobs", "job_results"):  # in this order: who finishes a job meanwhile notes its result first
                 db.execute(f"DELETE FROM {table} WHERE starts_with(key, %s)", [beginning])
+
+    def withdraw_waiting(self, kind: str, beginning: str) -> None:
+        with self._pool.connection() as db:
+            sql = "DELETE FROM jobs WHERE kind = %s AND starts_with(key, %s) AND expires <= clock_timestamp()"
+            db.execute(sql, [kind, beginning])
 
     def take(self, kinds: Collection[str], seconds: float) -> Job | None:
         with self._pool.connection() as db:

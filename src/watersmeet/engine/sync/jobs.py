@@ -1,4 +1,4 @@
-"""The lease of a job while it is done: renewed in a thread, and a sign for the work if it is lost."""
+"""Kinds of jobs, and the lease of a job while it is done: renewed in a thread, with a sign if it is lost."""
 
 from __future__ import annotations
 
@@ -9,7 +9,23 @@ from threading import Event, Thread
 from watersmeet.core.errors import LeaseLost, WatersmeetError
 from watersmeet.core.queue import Job, Queue
 
+SYNC, EMBED, TIDY = "sync", "embed", "tidy"
 LEASE_SECONDS = 30.0
+EMBEDDERS = 8
+"""How many workers at most are asked to embed for a tier at a time."""
+ROWS = 256
+"""Rows without vectors for each of them, at least."""
+
+
+def offer_embedding(queue: Queue, tier: str, left: int) -> None:
+    """Ask workers to embed for a tier: each makes vectors of what it claims, for some seconds."""
+    for number in range(min(EMBEDDERS, max(1, left // ROWS))):
+        queue.offer(EMBED, f"{tier} {number + 1}")
+
+
+def withdraw_embedding(queue: Queue, tier: str) -> None:
+    """Nothing is left to embed."""
+    queue.withdraw_waiting(EMBED, f"{tier} ")
 
 
 @contextmanager
