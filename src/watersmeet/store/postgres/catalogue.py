@@ -28,8 +28,11 @@ def roots_in(db: Db) -> list[Root]:
     return [Root(*row) for row in db.execute(f"SELECT {ROOT_COLUMNS} FROM roots ORDER BY id").fetchall()]
 
 
-def files_in(db: Db, root: int) -> dict[str, FileState]:
-    rows = db.execute("SELECT id, name, stamp, hash, seen FROM files WHERE root = %s", [root]).fetchall()
+def files_in(db: Db, root: int, names: Collection[str] | None = None) -> dict[str, FileState]:
+    """All files of a root, or those with these names."""
+    sql, values = "SELECT id, name, stamp, hash, seen FROM files WHERE root = %s", [root]
+    chosen = () if names is None else (list(names),)
+    rows = db.execute(f"{sql} AND name = ANY(%s)" if chosen else sql, [*values, *chosen]).fetchall()
     return {name: FileState(id, name, stamp, bytes(hash), seen) for id, name, stamp, hash, seen in rows}
 
 
@@ -186,6 +189,9 @@ class Catalogue:
         self._fence_of_listing[root] = self.fence
         with self.generation.writing.errors():
             return files_in(self.db, root)
+
+    def listed_under(self, root: int) -> int:
+        return self._fence_of_listing.get(root, self.fence)
 
     def count_of(self, file: int) -> int:
         return int(self._read(f"SELECT count(*) FROM documents d WHERE d.file = %s AND {_LIVE}", [file])[0][0])

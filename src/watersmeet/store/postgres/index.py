@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, ClassVar
 from watersmeet.core.errors import DatabaseProblem, IndexBusy, NoIndex
 from watersmeet.core.index import Check, Tier
 from watersmeet.core.options import option
+from watersmeet.store.local._leases import this_process
 from watersmeet.store.postgres.generations import (
     Generation,
     drop_generation,
@@ -32,8 +33,10 @@ from watersmeet.store.qdrant.points import Qdrant, Shape
 
 if TYPE_CHECKING:
     from watersmeet.core.index import BackupPart, BackupSource, CatchUp, NextGeneration
-    from watersmeet.core.queue import Queue
+    from watersmeet.core.queue import Job, Queue
     from watersmeet.core.writing import Bookkeeping, KnownRoot, Preview, Root, WriterOptions
+    from watersmeet.store.postgres.claims import Claims
+    from watersmeet.store.postgres.job_writer import PostgresJobWriter
     from watersmeet.store.postgres.receiver import PostgresReceiver
     from watersmeet.store.postgres.writer import PostgresWriter
 
@@ -187,6 +190,21 @@ class Postgres:
 
         self.make_lasting()
         return PostgresQueue(self.lasting)
+
+    @contextmanager
+    def job_writer(self, options: WriterOptions, job: Job, giving: Collection[int]) -> Iterator[PostgresJobWriter]:
+        from watersmeet.store.postgres.job_writer import open_job_writer
+
+        with open_job_writer(self._o, options, job, giving) as writer:
+            yield writer
+
+    @contextmanager
+    def claims(self, store: PostgresVectorStore) -> Iterator[Claims]:
+        from watersmeet.store.postgres.claims import claims_of
+
+        self.queue()  # makes the tables
+        with claims_of(store, self._o.leases, this_process()) as claims:
+            yield claims
 
     @contextmanager
     def alone(self, work: str) -> Iterator[None]:

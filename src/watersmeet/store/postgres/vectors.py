@@ -14,6 +14,7 @@ from watersmeet.store.postgres.versions import number_terms
 from watersmeet.store.qdrant.points import FILTERS, MODIFIED, Point
 
 if TYPE_CHECKING:
+    from watersmeet.store.postgres.claims import Claims
     from watersmeet.store.postgres.generations import Generation
     from watersmeet.store.postgres.pool import Db
 
@@ -112,6 +113,8 @@ class PostgresVectorStore:
     def __init__(self, generation: Generation, points: str, tier: Tier) -> None:
         self.generation, self.tier, self.folder = generation, tier, tier.folder
         self.collection = generation.collection(points, tier.folder)
+        self.claims: Claims | None = None
+        """If set, only vectors of rows that this process has claimed are taken."""
 
     def reader(self) -> PostgresVectorReader:
         return PostgresVectorReader(self)
@@ -168,6 +171,9 @@ class PostgresVectorWriter:
         kept = [(row, packed(made)) for row, made in added.items() if row in payloads]
         generation.qdrant.put(store.collection, store_points(kept, dimension, payloads))
         with generation.writing.transaction() as db:
+            if store.claims is not None:
+                mine = store.claims.use(db, [row for row, _ in kept])
+                kept = [(row, content) for row, content in kept if row in mine]
             note_vectors(db, store.folder, dimension, kept)
 
 

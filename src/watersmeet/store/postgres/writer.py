@@ -12,7 +12,7 @@ from watersmeet.core.model import DocId
 from watersmeet.core.registry_records import RecordChange
 from watersmeet.core.writing import Changes, Lease, Put, Root
 from watersmeet.store.local._leases import AGAIN, RESERVED_SECONDS
-from watersmeet.store.postgres import records
+from watersmeet.store.postgres import leases, records
 from watersmeet.store.postgres.burial import bury_rows, remove_points
 from watersmeet.store.postgres.catalogue import Catalogue, start_afresh, write_audience, write_facts
 from watersmeet.store.postgres.changes import Commit, refused_of
@@ -46,8 +46,19 @@ GROWN = 1.0
 class PostgresWriter(Catalogue):
     """A writer that holds the lease of its index, but for the turns of others."""
 
+    reserved_seconds = RESERVED_SECONDS
+    giving: Collection[int] | None = None
+    """The files whose documents other files of their root may take over; None: of any, since nobody else writes."""
+
     def __init__(
-        self, generation: Generation, db: Db, place: str, leases: Leases, lease: Lease, epoch_share: float, wait: float
+        self,
+        generation: Generation,
+        db: Db,
+        place: str,
+        leases: Leases,
+        lease: Lease | None,
+        epoch_share: float,
+        wait: float,
     ) -> None:
         super().__init__(generation, db, place)
         self.lease, self._leases, self._epoch_share, self._wait = lease, leases, epoch_share, wait
@@ -56,6 +67,13 @@ class PostgresWriter(Catalogue):
         self._terms: dict[tuple[int, str], int] = {}
         self._root_leases: list[Lease] = []
         self._leased: set[int] = set()
+
+    @contextmanager
+    def transaction(self) -> Iterator[Db]:
+        with super().transaction() as db:
+            for lease in self._root_leases:  # whoever lost one has an old list of what is missing
+                leases.check(db, lease, self.place)
+            yield db
 
     # ------------------------------------------------------------ the commit point
 
@@ -129,7 +147,7 @@ class PostgresWriter(Catalogue):
             ).fetchall()
             db.execute(
                 "INSERT INTO reserved VALUES (%s, %s, %s, clock_timestamp() + %s * interval '1 s', %s)",
-                [first, count, self.lease.holder if self.lease else "", RESERVED_SECONDS, self.fence],
+                [first, count, self.lease.holder if self.lease else "", self.reserved_seconds, self.fence],
             )
         return int(first)
 
@@ -160,7 +178,7 @@ class PostgresWriter(Catalogue):
         changes: Changes,
         versions: Sequence[tuple[DocumentVersion, Put | None]],
         first: int | None,
-        also: Callable[[Db], None] | None = None,
+        also: Callable[[Db, list[Put]], None] = lambda db, refused: None,
     ) -> list[Put]:
         with self.transaction() as db:
             records.apply(db, changes.records)
@@ -174,7 +192,7 @@ class PostgresWriter(Catalogue):
                 commit.note_file(root, found, hash, read_at, since)
             for document, places in changes.places:
                 commit.place(document, places)
-            refused = refused_of(db, [put for _, put in versions if put is not None])
+            refused = refused_of(db, [put for _, put in versions if put is not None], self.giving)
             kept = [one for one, put in versions if put is None or put.document.id not in refused]
             commit.swap(kept, changes.removed)
             rejected = [put for _, put in versions if put is not None and put.document.id in refused]
@@ -187,9 +205,8 @@ class PostgresWriter(Catalogue):
             for root, cursor in changes.cursors.items():
                 db.execute("UPDATE roots SET cursor = %s WHERE id = %s", [cursor, root])
             write_facts(db, changes.facts)
-            if also is not None:
-                also(db)
             self._settle(db, [one for one, _ in versions])
+            also(db, rejected)
         self._bury_refused([one for one, put in versions if put is not None and put.document.id in refused])
         return rejected
 
@@ -236,7 +253,7 @@ class PostgresWriter(Catalogue):
     def reclaim(self, first: int | None = None) -> None:
         """Remove the points of reserved rows that were never used: of one reservation, or of all that have run out, or
         whose writer has lost the lease."""
-        which = "first = %s" if first is not None else "expires <= clock_timestamp() OR fence < %s"
+        which = "first = %s" if first is not None else "expires <= clock_timestamp() OR (fence <> 0 AND fence < %s)"
         value = self.fence if first is None else first
         sql = f"SELECT first, count FROM reserved WHERE {which}"
         for start, count in self.db.execute(sql, [value]).fetchall():
@@ -296,6 +313,18 @@ class PostgresWriter(Catalogue):
         self.lease = without_fence(lease)
         self._leases.give_turn(lease)
         yield
+        self._take_again()
+
+    @contextmanager
+    def resting(self) -> Iterator[None]:
+        lease = self.lease
+        assert lease is not None  # noqa: S101 - a writer has one
+        self.lease = without_fence(lease)
+        self._leases.release(lease)
+        yield
+        self._take_again()
+
+    def _take_again(self) -> None:
         self.lease = self._leases.take(WRITER, max(self._wait, 600.0))
         ((current,),) = self.db.execute("SELECT generation FROM index_head").fetchall()
         if current not in (0, self.generation.number) and not (self.building or self.beside):
@@ -340,7 +369,7 @@ class PostgresWriter(Catalogue):
         sql = "SELECT d.name FROM documents d JOIN files f ON f.id = d.file WHERE f.root = %s AND d.died IS NULL"
         names = [one for (one,) in self._read(sql, [root])]
 
-        def moved(db: Db) -> None:
+        def moved(db: Db, _: list[Put]) -> None:
             db.execute("UPDATE roots SET collection = %s WHERE id = %s", [collection, root])
 
         self._renew_documents(names, lambda one: restricted(collected(one, name), audience), moved)
@@ -350,7 +379,7 @@ class PostgresWriter(Catalogue):
         sql = "SELECT d.name FROM documents d WHERE d.collection = %s AND d.died IS NULL"
         names = [one for (one,) in self._read(sql, [name])]
 
-        def noted(db: Db) -> None:
+        def noted(db: Db, _: list[Put]) -> None:
             write_audience(db, name, audience)
             start_afresh(db)
 
@@ -360,7 +389,7 @@ class PostgresWriter(Catalogue):
         self,
         names: Collection[str],
         changed: Callable[[DocumentVersion], DocumentVersion],
-        also: Callable[[Db], None],
+        also: Callable[[Db, list[Put]], None],
     ) -> None:
         """Store these documents again, changed, in one commit with what else is to be noted."""
         with self.generation.writing.errors():
