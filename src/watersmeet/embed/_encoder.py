@@ -166,6 +166,15 @@ def replaces(path: Path) -> frozenset[str]:
     return frozenset(found)
 
 
+def continued(path: Path, fingerprint: str) -> str:
+    """The fingerprint under which files of this one are known: `continues.json` has it, if only the form of the graph
+    changed, so that new vectors may stand beside earlier ones."""
+    found = _config(path).get(fingerprint, fingerprint)
+    if not isinstance(found, str):
+        raise ModelProblem(f"{path} does not name a fingerprint", _HINT)
+    return found
+
+
 def tokenizer_of(folder: Path, max_tokens: int) -> Any:
     """Tokenizer of a folder, without loading the graph."""
     return _tokenizer_of(folder, stamp(folder / "tokenizer.json"), max_tokens)
