@@ -219,7 +219,7 @@ def session_of(graph: Path | bytes) -> Any:
     options.inter_op_num_threads = 1
     source = graph if isinstance(graph, bytes) else mapped_graph(graph) or str(graph)
     if isinstance(graph, Path):
-        options.add_session_config_entry(_WEIGHTS_FOLDER, os.path.abspath(graph.parent))
+        options.add_session_config_entry(_WEIGHTS_FOLDER, str(graph.resolve().parent))
     try:
         return onnxruntime.InferenceSession(source, options, providers=["CPUExecutionProvider"])
     except engine_errors() as error:
