@@ -298,7 +298,7 @@ class Reader:
 
     def _scan(self, query: Vector, count: int, places: NDArray[np.int64] | None) -> NDArray[np.int64]:
         """The best places by their codes, among these or all."""
-        if self.sketch is not None:
+        if self.sketch is not None and (places is None or len(places) >= _sketch.LEAST_ROWS):
             places = self._candidates(self.sketch, query, count, places)
         return self.codes.best(query, count, places, self.hidden, self.numbers)
 
