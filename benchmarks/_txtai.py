@@ -12,35 +12,12 @@ from __future__ import annotations
 import importlib
 import re
 import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
-BATCH = 32
+from _peer import Granite
+
 SECTIONS = 20
 """How many sections are looked at for the files of the best ones."""
-
-
-def encoder(folder: str) -> Callable[[list[Any]], Any]:
-    """The vectors of texts, by an ONNX file with its tokenizer."""
-    numpy, runtime = importlib.import_module("numpy"), importlib.import_module("onnxruntime")
-    tokenizer = importlib.import_module("tokenizers").Tokenizer.from_file(f"{folder}/tokenizer.json")
-    tokenizer.enable_truncation(512)
-    tokenizer.enable_padding(pad_id=1)
-    session = runtime.InferenceSession(f"{folder}/model.onnx")
-
-    def embed(texts: list[Any]) -> Any:
-        vectors: dict[int, Any] = {}
-        order = sorted(range(len(texts)), key=lambda at: len(str(texts[at])))
-        for start in range(0, len(order), BATCH):
-            batch = order[start : start + BATCH]
-            read = tokenizer.encode_batch([str(texts[at]) for at in batch])
-            given = {"input_ids": [each.ids for each in read], "attention_mask": [each.attention_mask for each in read]}
-            made = session.run(None, {name: numpy.array(value, dtype="int64") for name, value in given.items()})[0]
-            vectors.update(zip(batch, made, strict=True))
-        return numpy.array([vectors[at] for at in range(len(texts))])
-
-    return embed
 
 
 def sections(folder: str) -> list[tuple[str, str, None]]:
@@ -56,7 +33,7 @@ def sections(folder: str) -> list[tuple[str, str, None]]:
 def main() -> None:
     verb, first, second, *model = sys.argv[1:]
     kind = importlib.import_module("txtai.embeddings").Embeddings
-    own = {"transform": encoder(model[0])} if model else {}
+    own = {"transform": Granite(model[0]).function} if model else {}
     if verb == "index":
         index = kind(**({"hybrid": True, "method": "external", **own} if model else {"keyword": True}))
         index.index(sections(first))

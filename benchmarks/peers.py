@@ -1,28 +1,29 @@
 """Comparison with other tools: the same documents and queries for all, in one run.
 
-    python benchmarks/peers.py [--sets scifact_train,k8s_anchor] [--queries 300] [--no-granite] [--quick]
+    python benchmarks/peers.py [--sets cranfield,zoomcamp_faq] [--queries 225] [--only NAME,NAME] [--quick]
 
 Every record of a set is written as a Markdown file. Each peer indexes that folder with its own command where it has
 one, is asked for 100 passages a query, and is judged by the documents in the order of their best passage; times are
-for 10 results. Peers live in virtual environments of their own below --venvs, made here if they are not there, with
+for 10 results. All are asked in turns: in each round every peer is a new process, and answers queries that none has
+answered before. Peers live in virtual environments of their own below --venvs, made here if they are not there, with
 a home folder of their own. One that cannot be installed or run is reported with the reason.
 
-watersmeet with granite takes its dense vectors from your embedding cache, as far as they are in it: embedding them
-takes minutes. How many were new is in the result, and the indexing CPU counts only those.
+The transformer is watersmeet's for all that can take it. Differences in quality are watersmeet's minus the peer's,
+with the 95 % interval of a paired bootstrap.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import os
 import shutil
 import statistics
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -41,55 +42,91 @@ from _common import (
     size_mb,
 )
 
-from watersmeet.engine.settings.settings import cache_folder
+from watersmeet.evaluate.compare import compare
 from watersmeet.evaluate.data import Dataset, Question
 from watersmeet.evaluate.data import load as load_dataset
-from watersmeet.evaluate.metrics import judge, means
+from watersmeet.evaluate.metrics import Scores, judge, means
 
 DATA = SHARED / "data" / "eval"
 POTION = SHARED / "models" / "potion-base-8M"
+GRANITE = ROOT / "models" / "granite-30m" / "src" / "watersmeet_granite_30m"
 SCRIPT = str(ROOT / "benchmarks" / "_peer.py")
 PASSAGES, RESULTS_SHOWN = 100, 10
-WARMING, TIMED, COLD = 20, 100, 10
+ROUNDS, WARMING, TIMED, COLD = 4, 20, 30, 5
 SHOWN = ("ndcg@10", "mrr@10", "hit@1")
 
 
 @dataclass(frozen=True)
 class Peer:
-    """`kind` is what _peer.py calls it. Those of the same `home` share an index."""
+    """`kind` is what _peer.py calls it; `model` is given to it. Those of the same `home` share an index."""
 
     name: str
     kind: str
     what: str
     needs: tuple[str, ...] = ()
+    model: Path | None = None
     system_python: bool = False
     home: str = ""
 
 
 OURS = "watersmeet"
+WHOLE = Peer("watersmeet", f"{OURS}:hybrid", "hybrid: words, identifiers, potion-base-8M, granite-30m")
 PEERS = [
-    Peer("watersmeet lexical", f"{OURS}:lexical", "words and identifiers, no vectors"),
+    WHOLE,
     Peer("watersmeet static", f"{OURS}:hybrid", "hybrid after `sync --no-deepen`: words, identifiers, potion-base-8M"),
-    Peer("watersmeet", f"{OURS}:hybrid", "hybrid: words, identifiers, potion-base-8M, granite-30m"),
-    Peer("docmancer 0.5.2 lexical", "docmancer:lexical", "FTS5", ("docmancer==0.5.2",)),
+    Peer("watersmeet lexical", f"{OURS}:lexical", "words and identifiers, no vectors"),
     Peer(
         "docmancer 0.6.17 hybrid",
         "docmancer:hybrid",
         "FTS5 and potion-base-8M in sqlite-vec, as shipped: two stages, documents first",
-        ("docmancer==0.6.17",),
+        ("docmancer==0.6.17", "onnxruntime"),
         system_python=True,
-        home="docmancer-0.6.17",
+        home="docmancer-shipped",
     ),
     Peer(
         "docmancer 0.6.17 one stage",
         "docmancer:hybrid-one",
         "the same with retrieval.hierarchical.auto off",
-        ("docmancer==0.6.17",),
+        ("docmancer==0.6.17", "onnxruntime"),
         system_python=True,
-        home="docmancer-0.6.17",
+        home="docmancer-shipped",
     ),
-    Peer("bm25s", "bm25s", "whole documents, English stems and stop words", ("bm25s>=0.3,<0.4", "PyStemmer", "numpy")),
-    Peer("numpy", "numpy", "potion-base-8M means of 200 words, all cosines", ("numpy", "tokenizers")),
+    Peer(
+        "docmancer 0.6.17 granite",
+        "docmancer:hybrid-granite",
+        "as shipped, but with granite-30m in the place of its static model",
+        ("docmancer==0.6.17", "onnxruntime"),
+        GRANITE,
+        system_python=True,
+    ),
+    Peer("semble", "semble", "its own BM25 and potion-base-8M, content: docs", ("semble==0.7.0",), POTION),
+    Peer(
+        "bm25s + numpy",
+        "numpy",
+        "passages of 200 words by bm25s and by granite-30m, all cosines, RRF",
+        ("bm25s>=0.3,<0.4", "PyStemmer", "numpy", "onnxruntime", "tokenizers"),
+        GRANITE,
+    ),
+    Peer(
+        "bm25s",
+        "bm25s",
+        "whole documents, English stems and stop words",
+        ("bm25s>=0.3,<0.4", "PyStemmer", "numpy", "onnxruntime", "tokenizers"),
+    ),
+    Peer(
+        "txtai",
+        "txtai",
+        "passages of 200 words, its hybrid with granite-30m in Faiss",
+        ("txtai==9.14.0", "torch==2.13.0", "onnxruntime", "tokenizers"),
+        GRANITE,
+    ),
+    Peer(
+        "LlamaIndex",
+        "llama-index",
+        "its sentence splitter, BM25 retriever and vector store with granite-30m, reciprocal rank fusion",
+        ("llama-index-core==0.14.25", "llama-index-retrievers-bm25", "onnxruntime", "tokenizers"),
+        GRANITE,
+    ),
 ]
 
 
@@ -111,7 +148,7 @@ def interpreter(peer: Peer, venvs: Path) -> str:
 
 
 class Contest:
-    """One set, written as files, and each peer's run over it."""
+    """One set, written as files, and what each peer does with it."""
 
     def __init__(self, dataset: Dataset, questions: Sequence[Question], folder: Path, venvs: Path) -> None:
         self.questions, self.folder, self.venvs = questions, folder, venvs
@@ -126,78 +163,109 @@ class Contest:
                 self.ids[name] = str(record["_id"])
                 text = f"# {record.get('title') or ''}\n\n{record.get('text') or ''}\n"
                 (self.corpus / f"{name}.md").write_text(text, "utf8", "surrogatepass")
-        job = {
-            "queries": [question.text for question in questions],
-            "results": RESULTS_SHOWN,
-            "passages": PASSAGES,
-            "timed": min(TIMED, len(questions) - WARMING),
-            "warming": WARMING,
-        }
-        self.job_file = folder / "asked.json"
-        self.job_file.write_text(json.dumps(job), "utf8")
-        self.indexed: dict[str, dict[str, Any]] = {}
+        self.texts = [question.text for question in questions]
+        self.indexed: dict[Path, dict[str, Any]] = {}
+        self.scores: dict[str, Scores] = {}
 
-    def run(self, peer: Peer) -> dict[str, Any]:
-        """The peer's figures, or why there are none."""
+    def run(self, peers: Sequence[Peer]) -> dict[str, dict[str, Any]]:
+        """The figures of each peer, or why there are none."""
+        figures: dict[str, dict[str, Any]] = {}
+        rounds: dict[str, list[dict[str, Any]]] = {}
+        for peer in peers:
+            figures[peer.name] = self._tried(peer, self._index)
+            print(f"{peer.name}: {figures[peer.name]}", file=sys.stderr, flush=True)
+        for number in range(ROUNDS):
+            for peer in peers if number % 2 == 0 else reversed(peers):
+                if "failed" not in figures[peer.name]:
+                    found = self._tried(peer, partial(self._ask, number=number))
+                    rounds.setdefault(peer.name, []).append(found)
+                    figures[peer.name] |= {"failed": found["failed"]} if "failed" in found else {}
+        for peer in peers:
+            if "failed" not in figures[peer.name]:
+                figures[peer.name] |= self._figures(peer, rounds[peer.name])
+                print(f"{peer.name}: {figures[peer.name]}", file=sys.stderr, flush=True)
+        return figures
+
+    def _tried(self, peer: Peer, work: Callable[[Peer], dict[str, Any]]) -> dict[str, Any]:
         try:
-            return self._run(peer, interpreter(peer, self.venvs))
+            interpreter(peer, self.venvs)
+            return work(peer)
         except CommandFailed as problem:
             return {"failed": str(problem)}
 
-    def _run(self, peer: Peer, python: str) -> dict[str, Any]:
+    def _home(self, peer: Peer) -> Path:
         home = self.folder / (peer.home or peer.name.replace(" ", "-"))
         home.mkdir(exist_ok=True)
-        caching = {"XDG_CACHE_HOME": os.path.dirname(cache_folder())} if deep(peer) else {}
-        run = Runner(home, {"HF_HUB_OFFLINE": "1", **caching})
-        place = str(home.resolve())
-        if str(home) not in self.indexed:
-            self.indexed[str(home)] = self._index(peer, python, run, home)
-        answers = home / "answers.json"
-        run(python, SCRIPT, peer.kind, "ask", place, str(self.job_file), str(answers), good=(0,))
-        found = json.loads(answers.read_text("utf8"))
-        rankings = [[self.ids[name] for name in ranking] for ranking in found["documents"]]
-        quality = means(judge(self.questions, rankings))
-        return {
-            **{name: quality[name] for name in SHOWN},
-            "unanswered": sum(not ranking for ranking in rankings),
-            "documents_found": round(statistics.mean(map(len, rankings)), 1),
-            **self.indexed[str(home)],
-            "warm_cpu_ms": percentiles(found["cpu_ms"]),
-            "warm_wall_ms": percentiles(found["wall_ms"]),
-            "query_peak_mb": found["peak_mb"],
-            **self._cold(peer, python, place, run),
-        }
+        (home / "model").write_text(str(peer.model or ""), "utf8")
+        return home.resolve()
 
-    def _cold(self, peer: Peer, python: str, place: str, run: Runner) -> dict[str, float]:
-        good = (0, 1) if peer.kind.startswith(OURS) else (0,)
-        return cold(run, one(peer, python, place), [question.text for question in self.questions[:COLD]], good)
+    def _runner(self, peer: Peer) -> Runner:
+        extra = {"HF_HUB_OFFLINE": "1"}
+        if peer.kind.startswith("docmancer") and peer.model:
+            extra |= {"DOCMANCER_EMBEDDINGS_MODEL": str(peer.model), "DOCMANCER_EMBEDDINGS_DIMENSIONS": "384"}
+        return Runner(self._home(peer), extra)
 
-    def _index(self, peer: Peer, python: str, run: Runner, home: Path) -> dict[str, Any]:
+    def _index(self, peer: Peer) -> dict[str, Any]:
+        home, run, python = self._home(peer), self._runner(peer), interpreter(peer, self.venvs)
+        if home in self.indexed:
+            return self.indexed[home]
         index, corpus = home / "index", str(self.corpus)
         if peer.kind.startswith(OURS):
-            flags = ["--no-vectors"] if peer.kind.endswith("lexical") else [] if deep(peer) else ["--no-deepen"]
+            flags = ["--no-vectors"] if peer.kind.endswith("lexical") else [] if peer is WHOLE else ["--no-deepen"]
             cost = run(*WATERSMEET, "sync", corpus, "--index", str(index), "--json", *flags, good=(0,))
-        elif peer.kind.startswith("docmancer"):
-            command = [str(Path(python).parent / "docmancer"), "ingest", corpus]
-            cost = run(*command, *(["--no-vectors"] if peer.kind.endswith("lexical") else []), good=(0,))
+        elif peer.kind.startswith("docmancer") and not peer.model:
+            cost = run(str(Path(python).parent / "docmancer"), "ingest", corpus, good=(0,))
         else:
-            (home / "model").write_text(str(POTION), "utf8")
-            if peer.kind == "numpy" and not POTION.is_dir():
-                raise CommandFailed(f"{POTION} is not there")
             cost = run(python, SCRIPT, peer.kind, "index", corpus, str(home), good=(0,))
         figures = {
             "index_cpu_s": round(cost.cpu, 2),
             "index_peak_mb": round(cost.peak),
             "index_mb": size_mb(index if index.is_dir() else home),
         }
-        if deep(peer):
+        if peer is WHOLE:
             report = json.loads(cost.out)
             figures |= {"chunks": report["chunks"], "embedded": report["embedded"]}
-        return figures
+        return self.indexed.setdefault(home, figures)
+
+    def _ask(self, peer: Peer, number: int) -> dict[str, Any]:
+        """One round: other queries than in the rounds before, and in the first one the answers that are judged."""
+        home, python, first = self._home(peer), interpreter(peer, self.venvs), WARMING + number * TIMED
+        job = {
+            "warming": self.texts[:WARMING],
+            "timed": self.texts[first : first + TIMED],
+            "judged": self.texts if number == 0 else [],
+            "results": RESULTS_SHOWN,
+            "passages": PASSAGES,
+        }
+        asked, answers = home / "asked.json", home / "answers.json"
+        asked.write_text(json.dumps(job), "utf8")
+        self._runner(peer)(python, SCRIPT, peer.kind, "ask", str(home), str(asked), str(answers), good=(0,))
+        found: dict[str, Any] = json.loads(answers.read_text("utf8"))
+        return found
+
+    def _figures(self, peer: Peer, rounds: Sequence[dict[str, Any]]) -> dict[str, Any]:
+        rankings = [[self.ids[name] for name in ranking] for ranking in rounds[0]["documents"]]
+        scores = self.scores[peer.name] = judge(self.questions, rankings)
+        quality, ours = means(scores), self.scores.get(WHOLE.name)
+        figures: dict[str, Any] = {name: quality[name] for name in SHOWN}
+        if ours and peer is not WHOLE:
+            figures["ours_minus_this"] = {name: difference(ours[name], scores[name]) for name in SHOWN}
+        for kind in ("cpu_ms", "wall_ms"):
+            figures[f"warm_{kind}"] = percentiles([took for one in rounds for took in one[kind]])
+            figures[f"warm_{kind}"]["of_each_round"] = [round(statistics.median(one[kind]), 2) for one in rounds]
+        figures |= {
+            "unanswered": sum(not ranking for ranking in rankings),
+            "query_peak_mb": max(one["peak_mb"] for one in rounds),
+            "query_private_mb": max(one["private_mb"] for one in rounds),
+        }
+        good = (0, 1) if peer.kind.startswith(OURS) else (0,)
+        command = one(peer, interpreter(peer, self.venvs), str(self._home(peer)))
+        return figures | cold(self._runner(peer), command, self.texts[:COLD], good)
 
 
-def deep(peer: Peer) -> bool:
-    return "granite" in peer.what
+def difference(ours: Sequence[float], theirs: Sequence[float]) -> dict[str, float]:
+    found = compare(ours, theirs)
+    return {"mean": round(found.delta, 4), "low": round(found.low, 4), "high": round(found.high, 4)}
 
 
 def one(peer: Peer, python: str, place: str) -> list[str]:
@@ -205,42 +273,43 @@ def one(peer: Peer, python: str, place: str) -> list[str]:
     name, _, mode = peer.kind.partition(":")
     if name == OURS:
         return [*WATERSMEET, "search", "--mode", mode, "--index", f"{place}/index", "--"]
-    if name == "docmancer":
-        return [str(Path(python).parent / name), "query", "--mode", mode.removesuffix("-one"), "--limit", "10", "--"]
+    if peer.kind == "docmancer:hybrid":
+        return [str(Path(python).parent / name), "query", "--mode", mode, "--limit", "10", "--"]
     return [python, SCRIPT, peer.kind, "one", place]
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--sets", default="scifact_train,k8s_anchor")
-    parser.add_argument("--queries", type=int, default=300, help="the first so many of each set")
-    parser.add_argument("--no-granite", action="store_true", help="leave out what needs the transformer")
+    parser.add_argument("--sets", default="cranfield,zoomcamp_faq")
+    parser.add_argument("--queries", type=int, default=225, help="the first so many of each set")
+    parser.add_argument("--only", default="", help="only these peers, and nothing kept")
     parser.add_argument("--venvs", type=Path, default=Path(tempfile.gettempdir()) / "watersmeet-peers")
-    parser.add_argument("--quick", action="store_true", help="few queries, nothing kept: to see that it works")
+    parser.add_argument("--quick", action="store_true", help="few documents, nothing kept: to see that it works")
     parser.add_argument("--out", type=Path, default=RESULTS)
     chosen = parser.parse_args()
-    limit = 60 if chosen.quick else chosen.queries
+    peers = [peer for peer in PEERS if not chosen.only or peer.name in chosen.only.split(",")]
     facts, sets = machine(), {}
     for name in chosen.sets.split(","):
         dataset = load_dataset(DATA / name)
-        questions = dataset.questions[:limit]
+        questions = dataset.questions[: chosen.queries]
         folder = Path(tempfile.mkdtemp()).resolve()
         try:
             contest = Contest(dataset, questions, folder, chosen.venvs)
-            figures: dict[str, Any] = {}
-            for peer in PEERS:
-                if deep(peer) and chosen.no_granite:
-                    figures[peer.name] = {"failed": "left out: --no-granite"}
-                    continue
-                figures[peer.name] = contest.run(peer)
-                print(f"{name}: {peer.name}: {figures[peer.name]}", file=sys.stderr, flush=True)
-            sets[name] = {"documents": len(contest.ids), "queries": len(questions), "peers": figures}
+            if chosen.quick:
+                for path in sorted(contest.corpus.iterdir())[60:]:
+                    path.unlink()
+            sets[name] = {
+                "documents": len(contest.ids),
+                "queries": len(questions),
+                "timed": len(contest.texts[WARMING : WARMING + ROUNDS * TIMED]),
+                "peers": contest.run(peers),
+            }
         finally:
             shutil.rmtree(folder, ignore_errors=True)
     facts["load_after"] = load()
-    what = {peer.name: peer.what for peer in PEERS}
-    result = {"machine": facts, "quick": chosen.quick, "peers": what, "passages": PASSAGES, "sets": sets}
-    print(json.dumps(keep("peers", result, None if chosen.quick else chosen.out), indent=1))
+    what = {peer.name: peer.what for peer in peers}
+    result = {"machine": facts, "rounds": ROUNDS, "peers": what, "passages": PASSAGES, "sets": sets}
+    print(json.dumps(keep("peers", result, None if chosen.quick or chosen.only else chosen.out), indent=1))
 
 
 if __name__ == "__main__":

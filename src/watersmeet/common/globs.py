@@ -10,7 +10,8 @@ however hostile they are. A pattern that is too large for RE2 (`MEMORY`, `patter
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+
+from watersmeet.core.lazy_dataclass import dataclass
 
 MEMORY = 256_000
 """Memory of one compiled pattern in bytes: enough for some hundred wildcards."""

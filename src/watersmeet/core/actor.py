@@ -6,7 +6,8 @@ import getpass
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+
+from watersmeet.core.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

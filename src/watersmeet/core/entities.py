@@ -5,10 +5,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, NamedTuple
 
 from watersmeet.core.errors import ConfigError, nearest
+from watersmeet.core.lazy_dataclass import dataclass
 from watersmeet.core.names import CUSTOM, WORDS_ONLY
 from watersmeet.core.visibility import NOBODY, PUBLIC, STATUSES, facet_of
 

@@ -7,9 +7,8 @@ matter for identifiers, and capitals are ignored in a query that is all in capit
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from watersmeet.core import tokens
+from watersmeet.core.lazy_dataclass import dataclass
 from watersmeet.core.ports import Words
 
 MAX_SHORT_WORDS = 4

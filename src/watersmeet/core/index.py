@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+from watersmeet.core.lazy_dataclass import dataclass
 from watersmeet.core.model import ANY, ChunkId, Condition, DocId, Passage, Row
 from watersmeet.core.ports import Aliases, Entities, Links, Newest, PassageReader, Surroundings, Words
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from typing import TYPE_CHECKING, BinaryIO, ClassVar, Protocol, runtime_checkable
 
+from watersmeet.core.lazy_dataclass import dataclass
 from watersmeet.core.model import Row
 from watersmeet.core.options import option
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import field, fields, replace
 from datetime import datetime
 from functools import partial
 from math import inf
 from operator import ge, gt, itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple, NewType, TypeVar
 
+from watersmeet.core.lazy_dataclass import dataclass
 from watersmeet.core.options import option
 from watersmeet.core.place import Place
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from watersmeet.core.bidi import one_line
+from watersmeet.core.lazy_dataclass import dataclass
 
 Range = tuple[int, int]
 """First and last, from 1, inclusive."""

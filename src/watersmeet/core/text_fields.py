@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from watersmeet.core import tokens
 from watersmeet.core.definitions import definition_forms
+from watersmeet.core.lazy_dataclass import dataclass
 from watersmeet.core.names import CODE, CUSTOM, is_page
 
 if TYPE_CHECKING:

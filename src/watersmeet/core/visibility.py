@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from watersmeet.core.errors import ConfigError
+from watersmeet.core.lazy_dataclass import dataclass
 
 STATUSES = ("active", "beta", "deprecated", "draft")
 

@@ -10,12 +10,13 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import field, fields, replace
 from itertools import chain, islice
 from typing import Any
 from zlib import crc32
 
 from watersmeet.core import tokens
+from watersmeet.core.lazy_dataclass import dataclass
 
 PUBLIC, PRIVATE = "concept_vocabulary", "private_vocabulary"
 """Names of the vocabulary of public texts and of that of the other texts."""

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol
 
+from watersmeet.core.lazy_dataclass import dataclass
 from watersmeet.core.visibility import is_restricted
 
 if TYPE_CHECKING:

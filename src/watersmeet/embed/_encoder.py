@@ -7,13 +7,14 @@ import json
 import os
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from watersmeet.common.encodable import clean
 from watersmeet.core.errors import ModelMissing, ModelProblem
+from watersmeet.core.lazy_dataclass import dataclass
 from watersmeet.embed._common import unreadable
 from watersmeet.embed._mapped_graph import mapped_graph
 from watersmeet.embed._one_text import plain_bpe, tokenizer_for

@@ -12,10 +12,10 @@ import os
 from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
+from watersmeet.core.lazy_dataclass import dataclass
 from watersmeet.core.options import option
 from watersmeet.embed._common import fingerprint, languages, usable
 from watersmeet.embed._encoder import Encoder, continued, encoder, graph_file, replaces, stamp

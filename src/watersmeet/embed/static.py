@@ -9,12 +9,12 @@ from __future__ import annotations
 import functools
 import threading
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from watersmeet.common.encodable import clean
 from watersmeet.core.errors import ModelProblem
+from watersmeet.core.lazy_dataclass import dataclass
 from watersmeet.core.options import option
 from watersmeet.embed._common import fingerprint, in_slices, languages, unit, unreadable
 

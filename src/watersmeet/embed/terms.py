@@ -13,12 +13,12 @@ import hashlib
 import threading
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from watersmeet.common import stems
 from watersmeet.common.encodable import clean
 from watersmeet.core import tokens
+from watersmeet.core.lazy_dataclass import dataclass
 from watersmeet.core.options import option
 from watersmeet.core.sparse import Weighted
 from watersmeet.embed.static import Static

@@ -6,12 +6,12 @@ import json
 import time
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import cache
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Generic, Protocol, Self, TypeVar
 
 from watersmeet.core.errors import ModelProblem
+from watersmeet.core.lazy_dataclass import dataclass
 from watersmeet.core.sparse import SparseEncoder, Weighted
 from watersmeet.core.vectors import Embedder
 from watersmeet.engine.components import build, default, find, options

@@ -11,11 +11,11 @@ import os
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 from watersmeet.core.errors import ConfigError, nearest
+from watersmeet.core.lazy_dataclass import dataclass
 from watersmeet.engine.components import PLUGIN_KINDS, is_built_in, is_component
 
 GROUP = "watersmeet."

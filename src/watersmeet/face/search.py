@@ -5,10 +5,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from watersmeet.core.errors import NoIndex
+from watersmeet.core.lazy_dataclass import dataclass
 from watersmeet.core.model import EXPANSIONS, Answer, Condition, Request
 from watersmeet.core.options import REQUIRED, option
 from watersmeet.engine.query.modes import MODES

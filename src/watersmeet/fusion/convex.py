@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar, NamedTuple
 
 from watersmeet.core.errors import ConfigError, nearest
+from watersmeet.core.lazy_dataclass import dataclass
 from watersmeet.core.model import ChunkId, Evidence, Plan, Ranking
 from watersmeet.core.options import check_weights, option
 from watersmeet.core.statistics import deviation, lead

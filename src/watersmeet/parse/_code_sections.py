@@ -8,10 +8,10 @@ several sections with the same headings.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import accumulate
 
 from watersmeet.core.documents import Block, Section
+from watersmeet.core.lazy_dataclass import dataclass
 from watersmeet.core.place import Place
 from watersmeet.parse._definitions import MAX_SIGNATURE_LENGTH, Definition
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from watersmeet.core.lazy_dataclass import dataclass
 from watersmeet.parse._languages import Language
 
 if TYPE_CHECKING:

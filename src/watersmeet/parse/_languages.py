@@ -8,8 +8,9 @@ than a node name; their captures are named after these five.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
+
+from watersmeet.core.lazy_dataclass import dataclass
 
 _JAVASCRIPT = """
 (variable_declarator value: [(arrow_function) (function_expression) (class)

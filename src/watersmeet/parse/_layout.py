@@ -7,8 +7,8 @@ indented as little, except for what closes it.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
+from watersmeet.core.lazy_dataclass import dataclass
 from watersmeet.parse._definitions import MAX_DEFINITIONS, MAX_NAME_LENGTH, MAX_SIGNATURE_LENGTH, Definition, Outline
 
 _WORDS = (

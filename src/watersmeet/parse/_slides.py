@@ -7,11 +7,12 @@ gives notes to other slides, and leaves out shapes and titles of OpenDocument. S
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import islice
 from posixpath import dirname, normpath
 from typing import TYPE_CHECKING
 
+from watersmeet.core.lazy_dataclass import dataclass
 from watersmeet.parse._office_kind import archive_problems
 from watersmeet.parse._tables import compact_table
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import ClassVar
 
 from watersmeet.core.documents import Document
 from watersmeet.core.indexing import Found, ParserOptions, Skipped
+from watersmeet.core.lazy_dataclass import dataclass
 from watersmeet.core.limits import MAX_LINKS
 from watersmeet.core.model import DocId
 from watersmeet.core.names import CODE

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, ClassVar
 
 from watersmeet.core.documents import Block, Document, Section
 from watersmeet.core.indexing import Found, ParserOptions, Skipped
+from watersmeet.core.lazy_dataclass import dataclass
 from watersmeet.core.model import DocId
 from watersmeet.core.options import option
 from watersmeet.parse._blocks import paragraphs

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import PurePosixPath
 from typing import Any, ClassVar, NamedTuple
 
 from watersmeet.core.documents import Block, Document, Section
 from watersmeet.core.indexing import Found, ParserOptions, Skipped
+from watersmeet.core.lazy_dataclass import dataclass
 from watersmeet.core.model import DocId
 from watersmeet.core.options import option
 from watersmeet.core.place import Place

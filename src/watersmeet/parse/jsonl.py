@@ -6,11 +6,12 @@ import io
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, BinaryIO, ClassVar
 
 from watersmeet.core.documents import Block, Document, Link, Section
 from watersmeet.core.indexing import Found, ParserOptions, Skipped
+from watersmeet.core.lazy_dataclass import dataclass
 from watersmeet.core.limits import MAX_LINKS, MAX_TAGS
 from watersmeet.core.model import DocId
 from watersmeet.core.place import Place

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from pathlib import PurePosixPath
 from typing import Any, ClassVar, NamedTuple
@@ -12,6 +12,7 @@ from typing import Any, ClassVar, NamedTuple
 from watersmeet.common.safe_yaml import SHORT, NotYaml, read_yaml, safe_loader
 from watersmeet.core.documents import Block, Document, Section
 from watersmeet.core.indexing import Found, ParserOptions, Skipped
+from watersmeet.core.lazy_dataclass import dataclass
 from watersmeet.core.limits import MAX_ALIASES, MAX_LINKS, MAX_TAGS, LimitExceeded
 from watersmeet.core.model import DocId
 from watersmeet.core.place import Place

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import BinaryIO, ClassVar
 
 from watersmeet.core.documents import Document
 from watersmeet.core.indexing import Found, ParserOptions, Skipped
+from watersmeet.core.lazy_dataclass import dataclass
 from watersmeet.core.spill import Spill
 
 _MAX_MESSAGE = 20_000_000

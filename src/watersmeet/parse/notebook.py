@@ -8,12 +8,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any, ClassVar
 
 from watersmeet.core.documents import Block, Document, Link, Section
 from watersmeet.core.indexing import Found, ParserOptions, Skipped
+from watersmeet.core.lazy_dataclass import dataclass
 from watersmeet.core.limits import MAX_LINKS, MAX_TAGS
 from watersmeet.core.model import DocId
 from watersmeet.core.options import option

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from watersmeet.core.documents import Document, Link, Section
 from watersmeet.core.indexing import Found, ParserOptions, Skipped
+from watersmeet.core.lazy_dataclass import dataclass
 from watersmeet.core.limits import MAX_LINKS
 from watersmeet.core.model import DocId
 from watersmeet.core.place import NOWHERE, Place

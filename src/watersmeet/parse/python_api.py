@@ -9,12 +9,12 @@ from __future__ import annotations
 import ast
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import islice
 from typing import ClassVar
 
 from watersmeet.core.documents import Block, Document, Section
 from watersmeet.core.indexing import Found, ParserOptions, Skipped
+from watersmeet.core.lazy_dataclass import dataclass
 from watersmeet.core.model import DocId
 from watersmeet.core.place import Place
 from watersmeet.parse._decode import decode

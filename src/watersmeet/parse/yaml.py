@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import ClassVar
 
 from watersmeet.core.documents import Document
 from watersmeet.core.indexing import Found, ParserOptions, Skipped
+from watersmeet.core.lazy_dataclass import dataclass
 from watersmeet.core.limits import LimitExceeded
 from watersmeet.core.options import option
 

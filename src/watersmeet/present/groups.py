@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
+from watersmeet.core.lazy_dataclass import dataclass
 from watersmeet.core.model import Answer, ChunkId, Result
 from watersmeet.core.near_copies import near_copies
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import ClassVar
 
 from watersmeet.core import tokens
 from watersmeet.core.identifiers import MAX_SHORT_WORDS
+from watersmeet.core.lazy_dataclass import dataclass
 from watersmeet.core.model import Plan
 from watersmeet.core.options import option
 from watersmeet.core.ports import Words

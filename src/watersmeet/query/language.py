@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from watersmeet.core.languages import common_words, language_of_query
+from watersmeet.core.lazy_dataclass import dataclass
 from watersmeet.core.model import Plan
 from watersmeet.core.options import option
 from watersmeet.core.ports import Words

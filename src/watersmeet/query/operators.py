@@ -8,10 +8,11 @@ only. In a sentence, quotes and dashes are punctuation.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import NamedTuple, Protocol
 
 from watersmeet.core import tokens
+from watersmeet.core.lazy_dataclass import dataclass
 from watersmeet.core.model import Condition, Operator, Plan
 from watersmeet.core.options import option
 from watersmeet.core.passages import has_phrase

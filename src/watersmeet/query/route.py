@@ -15,10 +15,11 @@ it added (`Plan.routed`).
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any
 
 from watersmeet.core.errors import ConfigError, nearest
+from watersmeet.core.lazy_dataclass import dataclass
 from watersmeet.core.model import Plan, RouteMatch
 from watersmeet.core.options import check_weights, option
 

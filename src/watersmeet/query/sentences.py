@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from watersmeet.core.lazy_dataclass import dataclass
 from watersmeet.core.model import Plan
 from watersmeet.core.options import option
 

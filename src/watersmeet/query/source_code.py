@@ -7,9 +7,10 @@ in all of it. The rule needs no labels: it reads a sample of the chunks that the
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Protocol
 
+from watersmeet.core.lazy_dataclass import dataclass
 from watersmeet.core.model import ChunkId, Condition, Plan
 from watersmeet.core.options import option
 from watersmeet.core.ports import PassageReader

@@ -15,13 +15,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
 from string import ascii_lowercase
 
 from watersmeet.common.english import is_english
 from watersmeet.common.stems import stem, stems
 from watersmeet.core import tokens
+from watersmeet.core.lazy_dataclass import dataclass
 from watersmeet.core.model import Condition, Plan, Respelling
 from watersmeet.core.options import option
 from watersmeet.core.passages import passage_text

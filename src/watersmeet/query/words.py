@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from watersmeet.core import tokens
+from watersmeet.core.lazy_dataclass import dataclass
 from watersmeet.core.model import Plan
 from watersmeet.core.options import option
 

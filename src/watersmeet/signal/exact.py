@@ -7,9 +7,9 @@ identifiers and ordinary words gain nothing.
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
 
 from watersmeet.core.definitions import definition_form
+from watersmeet.core.lazy_dataclass import dataclass
 from watersmeet.core.model import ChunkId, Plan, Ranking, hits_of
 from watersmeet.core.options import option
 from watersmeet.core.ports import Term, Words

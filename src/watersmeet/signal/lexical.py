@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
 
+from watersmeet.core.lazy_dataclass import dataclass
 from watersmeet.core.model import ChunkId, Hit, Plan, Ranking, hits_of
 from watersmeet.core.options import option
 from watersmeet.core.ports import Newest, Term, Words

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
 
+from watersmeet.core.lazy_dataclass import dataclass
 from watersmeet.core.model import ChunkId, Plan, Ranking
 from watersmeet.core.vector_signal import to_ranking
 from watersmeet.core.vectors import VectorSearch

@@ -12,13 +12,14 @@ import stat
 import time
 from collections import deque
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import UTC, datetime
 from typing import BinaryIO, ClassVar
 
 from watersmeet.common.globs import Pattern, pattern
 from watersmeet.core.errors import SourceProblem
 from watersmeet.core.indexing import NAME_ONLY, Dating, Found, Located, Offer, Skipped, Source, SourceRoot, Whole
+from watersmeet.core.lazy_dataclass import dataclass
 from watersmeet.core.names import is_text, printable
 from watersmeet.core.options import option
 from watersmeet.core.system import is_within, slashed, trimmed

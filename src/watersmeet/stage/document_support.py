@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from watersmeet.core.errors import ConfigError
+from watersmeet.core.lazy_dataclass import dataclass
 from watersmeet.core.model import Hit, Plan, Ranking
 from watersmeet.core.options import option
 from watersmeet.core.ports import PassageReader

@@ -6,8 +6,7 @@ with "30 CFR 75.1725", and be semantically closer, than the only page that has i
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from watersmeet.core.lazy_dataclass import dataclass
 from watersmeet.core.model import Plan, Ranking
 from watersmeet.core.options import option
 from watersmeet.core.ports import Term, Words

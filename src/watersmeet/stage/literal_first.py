@@ -7,9 +7,9 @@ title; an alias is a title, too. A single word has one literal meaning: what con
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
 from typing import Protocol
 
+from watersmeet.core.lazy_dataclass import dataclass
 from watersmeet.core.model import ChunkId, DocId, Passage, Plan, Ranking
 from watersmeet.core.names import link_key
 from watersmeet.core.options import option

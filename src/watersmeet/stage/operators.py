@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from watersmeet.core.lazy_dataclass import dataclass
 from watersmeet.core.model import Plan, Ranking
 from watersmeet.core.passages import has_phrase, passage_words
 from watersmeet.core.ports import PassageReader

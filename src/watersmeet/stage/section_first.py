@@ -7,8 +7,8 @@ the section.
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
 
+from watersmeet.core.lazy_dataclass import dataclass
 from watersmeet.core.model import ChunkId, Hit, Passage, Plan, Ranking
 from watersmeet.core.options import option
 from watersmeet.core.passages import passage_words

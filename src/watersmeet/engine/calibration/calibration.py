@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from watersmeet.core.errors import IndexProblem
+from watersmeet.core.lazy_dataclass import dataclass
 from watersmeet.core.model import DocId, Request
 from watersmeet.core.visibility import EVERYONE
 from watersmeet.engine.calibration import state

@@ -11,8 +11,10 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache
+
+from watersmeet.core.lazy_dataclass import dataclass
 
 SIGNALS = ("lexical", "static", "dense")
 STEPS = 10

@@ -7,11 +7,12 @@ import json
 import math
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
 from watersmeet.core.errors import IndexProblem
+from watersmeet.core.lazy_dataclass import dataclass
 from watersmeet.engine.calibration.posterior import Posterior, grid
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from io import BytesIO
 from typing import TYPE_CHECKING
 from zlib import crc32
@@ -13,6 +13,7 @@ from watersmeet.core import tokens, vocabulary
 from watersmeet.core.errors import IndexDamaged, IndexProblem
 from watersmeet.core.index import Index, Snapshot, Tier
 from watersmeet.core.indexing import Skipped
+from watersmeet.core.lazy_dataclass import dataclass
 from watersmeet.core.model import ChunkId, Condition
 from watersmeet.core.visibility import EVERYONE
 from watersmeet.engine.index.tiers import embedder_name

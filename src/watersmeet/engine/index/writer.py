@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import cast
 
 from watersmeet.core.errors import IndexProblem, SourceProblem
 from watersmeet.core.index import WAITING_RECORDS, Index
+from watersmeet.core.lazy_dataclass import dataclass
 from watersmeet.core.writing import Put, Writer, WriterOptions
 from watersmeet.engine.index.damage import diagnose
 from watersmeet.engine.index.fingerprint import check_fingerprint, fingerprint

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
+from watersmeet.core.lazy_dataclass import dataclass
 from watersmeet.core.model import ChunkId, DocId, Passage, Plan, Ranking, confidence_words
 from watersmeet.core.passages import passage_words
 from watersmeet.core.ports import Words

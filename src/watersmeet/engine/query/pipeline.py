@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from math import inf
 from time import perf_counter
 from typing import TypeVar, cast
 
 from watersmeet.core.errors import Stopped, WatersmeetError
+from watersmeet.core.lazy_dataclass import dataclass
 from watersmeet.core.model import ChunkId, Failure, Plan, Ranking
 from watersmeet.core.ports import Derived, Fusion, Scorer, Signal, Stage, Step
 from watersmeet.engine.query.ceilings import apply_ceilings, capped_only, enforce_ceilings

@@ -9,12 +9,13 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from watersmeet.core.errors import Degraded
 from watersmeet.core.index import Index, Snapshot
+from watersmeet.core.lazy_dataclass import dataclass
 from watersmeet.core.model import ChunkId, DocId, Failure, Passage, Plan, Request
 from watersmeet.engine.index.tiers import MISSING, TIERS, askable, embedder_name
 from watersmeet.engine.query.confidence import READ, Confidence, ConfidenceInput, candidates, confidence

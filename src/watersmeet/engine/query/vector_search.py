@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 from watersmeet.core.errors import ModelProblem, WatersmeetError
 from watersmeet.core.index import QUERY_ENCODER, Snapshot, Tier, Vectors
+from watersmeet.core.lazy_dataclass import dataclass
 from watersmeet.core.model import ChunkId, Condition
 from watersmeet.core.vectors import ScoredChunk, VectorSearch, scored_chunks
 from watersmeet.engine.index.query_encoder import with_query_encoder

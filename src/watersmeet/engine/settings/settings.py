@@ -8,10 +8,11 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import field, fields, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from watersmeet.core.errors import ConfigError, UnknownComponent, nearest
+from watersmeet.core.lazy_dataclass import dataclass
 from watersmeet.core.options import option
 from watersmeet.engine.components import KINDS, available, checked, exists, find, suggestion
 from watersmeet.engine.settings.file import Table, parse, read

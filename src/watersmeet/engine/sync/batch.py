@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 
 from watersmeet.core.documents import Document
 from watersmeet.core.indexing import Found
+from watersmeet.core.lazy_dataclass import dataclass
 from watersmeet.core.model import DocId
 from watersmeet.core.registry_records import RecordChange
 from watersmeet.core.text_fields import Prepared

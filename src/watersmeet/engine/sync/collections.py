@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 from watersmeet.core.errors import ConfigError, NotFound, nearest
 from watersmeet.core.index import Index
 from watersmeet.core.indexing import Source
+from watersmeet.core.lazy_dataclass import dataclass
 from watersmeet.core.registry_records import COLLECTION as REGISTRY
 from watersmeet.core.system import is_within, trimmed
 from watersmeet.core.visibility import Audience, audience_text

@@ -8,11 +8,12 @@ from __future__ import annotations
 import os
 from collections.abc import MutableMapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING
 
 from watersmeet.core.errors import CostRefused, ModelProblem
 from watersmeet.core.index import Index, Snapshot, Tier
+from watersmeet.core.lazy_dataclass import dataclass
 from watersmeet.core.model import Row
 from watersmeet.core.text_fields import embedded_text
 from watersmeet.core.token_count import estimate

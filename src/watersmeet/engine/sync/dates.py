@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import UTC, datetime
 
 from watersmeet.core.errors import ConfigError, nearest
 from watersmeet.core.indexing import CarriedDates, Content, Dating, Found
+from watersmeet.core.lazy_dataclass import dataclass
 
 SOURCES = ("matter", "name", "git", "mtime")
 DEFAULT = ("matter", "git", "mtime")

@@ -10,11 +10,12 @@ import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, cast
 
 from watersmeet.core.errors import IndexBusy, IndexDamaged, ModelProblem
 from watersmeet.core.index import CURRENT_TIERS, LEVEL_VERSION, NEXT_TIERS, Index, Snapshot, Tier, Vectors
+from watersmeet.core.lazy_dataclass import dataclass
 from watersmeet.core.model import ANY, Condition, Row
 from watersmeet.core.text_fields import embedded_text
 from watersmeet.core.vectors import VectorCache, key_of

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from importlib.util import find_spec
 from typing import Any
 
 from watersmeet.core.indexing import Chunker, Found, Parser, ParserOptions, StreamParser
+from watersmeet.core.lazy_dataclass import dataclass
 from watersmeet.engine.components import build, default, find, options
 from watersmeet.engine.settings.settings import Settings
 from watersmeet.engine.sync.parser_process import IsolatedParser, ParserProcess

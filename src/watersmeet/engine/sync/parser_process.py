@@ -12,13 +12,13 @@ import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any
 
 import watersmeet
 from watersmeet.core.documents import Document
 from watersmeet.core.errors import ReaderFailed
 from watersmeet.core.indexing import Found, Skipped
+from watersmeet.core.lazy_dataclass import dataclass
 from watersmeet.engine.sync.document_json import NotADocument, decode
 from watersmeet.engine.sync.parser_child import MAX_MEMORY, NO_MEMORY_EXIT, read_frame, write_frame
 

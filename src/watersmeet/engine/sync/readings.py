@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
 from watersmeet.common.dates import age
 from watersmeet.core.errors import ConfigError
+from watersmeet.core.lazy_dataclass import dataclass
 from watersmeet.core.writing import Root
 from watersmeet.engine.settings.settings import Settings
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, field, replace
 from threading import Event
 from typing import Any
 
 from watersmeet.core.errors import Stopped
 from watersmeet.core.indexing import Skipped
+from watersmeet.core.lazy_dataclass import dataclass
 from watersmeet.core.writing import Planned
 
 

@@ -8,7 +8,7 @@ import os
 import time
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from itertools import chain
 from typing import Any, Protocol
 
@@ -28,6 +28,7 @@ from watersmeet.core.indexing import (
     SourceRoot,
     Whole,
 )
+from watersmeet.core.lazy_dataclass import dataclass
 from watersmeet.core.model import DocId
 from watersmeet.core.names import CREATED
 from watersmeet.core.spill import Spill

@@ -6,7 +6,7 @@ import math
 import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import chain, count
 from typing import cast
 
@@ -22,6 +22,7 @@ from watersmeet.core.errors import (
 )
 from watersmeet.core.index import Index
 from watersmeet.core.indexing import Found, Located, Skipped, Source, SourceRoot
+from watersmeet.core.lazy_dataclass import dataclass
 from watersmeet.core.model import DocId
 from watersmeet.core.system import slashed, trimmed
 from watersmeet.core.writing import Changes, KnownRoot, Preview, Put, Root, Writer

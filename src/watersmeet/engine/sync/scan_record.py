@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, field, replace
 from typing import TYPE_CHECKING
 
 from watersmeet.core.errors import UnknownComponent
+from watersmeet.core.lazy_dataclass import dataclass
 from watersmeet.engine.components import find
 
 if TYPE_CHECKING:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from watersmeet.core.errors import SourceProblem, UnknownComponent
 from watersmeet.core.indexing import Located, Source
+from watersmeet.core.lazy_dataclass import dataclass
 from watersmeet.engine.components import available, build, find
 from watersmeet.engine.settings.settings import Settings, cache_folder
 from watersmeet.engine.sync.parsers import endings, media_types, sizes, whole_names

@@ -6,11 +6,12 @@ import os
 import shutil
 import time
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import BinaryIO
 
 from watersmeet.core.errors import SourceProblem
 from watersmeet.core.indexing import Dating, Found, Gone, Note, Offer, Pending, Same, Skipped, Source, SourceRoot, Whole
+from watersmeet.core.lazy_dataclass import dataclass
 from watersmeet.core.writing import FileState
 from watersmeet.engine.sync.report import Progress, ProgressCallback
 from watersmeet.engine.sync.root_sync import unchanged

@@ -14,12 +14,13 @@ import time
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import IO, Any, Generic, TypeVar
 
 from watersmeet.core.errors import DiskFull, IndexBusy, IndexDamaged, IndexProblem
 from watersmeet.core.files import private
+from watersmeet.core.lazy_dataclass import dataclass
 from watersmeet.core.locks import FileLock
 from watersmeet.core.system import replace_path, sync_folder
 from watersmeet.store.local._file_checks import FileStamp, check_intact, check_unmarked

@@ -13,7 +13,7 @@ import sqlite3
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from typing import Any
 from zlib import crc32
@@ -23,6 +23,7 @@ from watersmeet.core.errors import SourceProblem
 from watersmeet.core.facets import facets_of
 from watersmeet.core.files import make_private, refuse_read_only
 from watersmeet.core.indexing import Found
+from watersmeet.core.lazy_dataclass import dataclass
 from watersmeet.core.model import DocId, Row
 from watersmeet.core.names import CREATED, is_text, link_key, names_of
 from watersmeet.core.place import Place

@@ -12,12 +12,13 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from watersmeet.core.errors import IndexProblem
 from watersmeet.core.files import make_private, private, tighten
+from watersmeet.core.lazy_dataclass import dataclass
 from watersmeet.core.locks import locked
 from watersmeet.core.options import option
 from watersmeet.store.local._wal import use_wal

@@ -7,7 +7,7 @@ import os
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from threading import Lock
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -25,6 +25,7 @@ from watersmeet.core.index import (
     NextGeneration,
     Tier,
 )
+from watersmeet.core.lazy_dataclass import dataclass
 from watersmeet.core.model import Row
 from watersmeet.core.system import is_ours, is_within
 from watersmeet.store.local._connect import FILE, FORMAT

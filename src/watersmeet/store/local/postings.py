@@ -13,7 +13,7 @@ import math
 import os
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, field, replace
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import IO, TYPE_CHECKING, Any
@@ -21,6 +21,7 @@ from zlib import crc32
 
 from watersmeet.core.errors import IndexDamaged
 from watersmeet.core.files import private
+from watersmeet.core.lazy_dataclass import dataclass
 from watersmeet.core.locks import FileLock
 from watersmeet.core.model import Row
 from watersmeet.core.options import option

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
+from watersmeet.core.lazy_dataclass import dataclass
 from watersmeet.core.registry_records import RecordChange, Stored
 from watersmeet.core.writing import Changes
 from watersmeet.store._staged_records import StagedRecords

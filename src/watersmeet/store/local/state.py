@@ -6,10 +6,10 @@ import os
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 
 from watersmeet.core.errors import ConfigError, IndexProblem
 from watersmeet.core.files import refuse_read_only, replace_file
+from watersmeet.core.lazy_dataclass import dataclass
 from watersmeet.core.locks import passing_lock, writable
 from watersmeet.core.system import READ
 from watersmeet.store.local._frozen import is_frozen

@@ -6,7 +6,7 @@ import json
 import os
 from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from errno import EACCES, EDQUOT, EFBIG, ENOSPC, EROFS
 from functools import cache, lru_cache
 from threading import Lock
@@ -24,6 +24,7 @@ from watersmeet.core.errors import (
     NoIndex,
 )
 from watersmeet.core.files import can_write, make_private, tighten
+from watersmeet.core.lazy_dataclass import dataclass
 from watersmeet.core.model import Row
 from watersmeet.core.options import option
 from watersmeet.core.ports import Term

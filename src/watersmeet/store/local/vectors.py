@@ -14,13 +14,14 @@ import math
 import os
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, field, replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 from zlib import crc32
 
 from watersmeet.core.errors import IndexDamaged, IndexMismatch
 from watersmeet.core.files import private
+from watersmeet.core.lazy_dataclass import dataclass
 from watersmeet.core.locks import FileLock
 from watersmeet.core.model import Row
 from watersmeet.core.options import option

@@ -8,12 +8,13 @@ import sqlite3
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
 
 from watersmeet.core.entities import CONTENT, TOOL
 from watersmeet.core.errors import IndexBusy, IndexMismatch, SourceProblem, WatersmeetError
 from watersmeet.core.indexing import Entry, TextWriter
+from watersmeet.core.lazy_dataclass import dataclass
 from watersmeet.core.locks import FileLock, holder_of
 from watersmeet.core.model import DocId, Row
 from watersmeet.core.names import entity_path, is_text, link_key, same_path

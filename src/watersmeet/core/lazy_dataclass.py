@@ -1,0 +1,153 @@
+"""Dataclasses whose methods are compiled at their first use, not when their module is imported.
+
+The standard decorator compiles up to seven methods for each class: with a hundred classes, a third of the time in
+which a command starts. Most of these classes get no instance in a command, and hardly any is compared or printed. What
+this one returns is a dataclass of the standard library in every other respect: `fields`, `replace`, `asdict` and
+`match` work on it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from dataclasses import MISSING, FrozenInstanceError
+from operator import attrgetter
+from reprlib import recursive_repr
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from dataclasses import dataclass as dataclass  # as type checkers know it
+else:
+
+    def dataclass(
+        cls: Any = None, /, *, frozen: bool = False, slots: bool = False, eq: bool = True, repr: bool = True,
+        kw_only: bool = False
+    ) -> Any:  # fmt: skip
+        """As `dataclasses.dataclass`, without its rarer parameters."""
+
+        def made(of: Any) -> Any:
+            return _with_methods(of, frozen=frozen, slots=slots, eq=eq, with_repr=repr, kw_only=kw_only)
+
+        return made if cls is None else made(cls)
+
+
+def _with_methods(cls: Any, *, frozen: bool, slots: bool, eq: bool, with_repr: bool, kw_only: bool) -> Any:
+    written = dict(vars(cls))
+    if written.get("__doc__") is None:
+        cls.__doc__ = cls.__name__  # else the standard decorator writes one, from a signature that it must find first
+    made: Any = dataclasses.dataclass(init=False, repr=False, eq=False, slots=slots, kw_only=kw_only)(cls)
+    methods: dict[str, Any] = {"__init__": _later(made, "__init__", _frozen_initialiser if frozen else _initialiser)}
+    if with_repr:
+        methods["__repr__"] = _repr
+    if eq:
+        methods["__eq__"] = _later(made, "__eq__", _equality)
+        methods["__hash__"] = _later(made, "__hash__", _hash) if frozen else None
+    if frozen:
+        methods |= {
+            "__setattr__": _refuse(made, "__setattr__", "assign to"),
+            "__delattr__": _refuse(made, "__delattr__", "delete"),
+        }
+        if slots:
+            methods |= {"__getstate__": _state, "__setstate__": _set_state}
+    for name, method in methods.items():
+        if name not in written:
+            setattr(made, name, method)
+    return made
+
+
+def _later(cls: Any, name: str, make: Callable[[Any], Callable[..., Any]]) -> Callable[..., Any]:
+    """A method that replaces itself by the real one when it is first called."""
+
+    def first(self: Any, *args: Any, **named: Any) -> Any:
+        method = make(cls)
+        setattr(cls, name, method)
+        return method(self, *args, **named)
+
+    return first
+
+
+def _initialiser(cls: Any) -> Callable[..., None]:
+    return _compiled(cls, "  self.{0} = {1}")
+
+
+def _frozen_initialiser(cls: Any) -> Callable[..., None]:
+    return _compiled(cls, "  _set(self, '{0}', {1})")
+
+
+def _compiled(cls: Any, line: str) -> Callable[..., None]:
+    """The function that sets the fields, with such a line for each."""
+    known: dict[str, Any] = {"_set": object.__setattr__, "_missing": MISSING}
+    required: list[str] = []
+    optional: list[str] = []
+    named: list[str] = []
+    lines: list[str] = []
+    for number, field in enumerate(dataclasses.fields(cls)):
+        name, default = field.name, f"_{number}"
+        factory = field.default_factory is not MISSING
+        given = factory or field.default is not MISSING
+        known[default] = field.default_factory if factory else field.default
+        if field.init:
+            value = f"{default}() if {name} is _missing else {name}" if factory else name
+            parameter = f"{name}={'_missing' if factory else default}" if given else name
+            (named if field.kw_only else optional if given else required).append(parameter)
+        elif given:
+            value = f"{default}()" if factory else default
+        else:
+            continue  # __post_init__ sets it
+        lines.append(line.format(name, value))
+    if hasattr(cls, "__post_init__"):
+        lines.append("  self.__post_init__()")
+    parameters = ", ".join(["self", *required, *optional, *(["*", *named] if named else [])])
+    exec(f"def __init__({parameters}):\n" + ("\n".join(lines) or "  pass"), known)  # noqa: S102 - names of fields only
+    made: Callable[..., None] = known["__init__"]
+    made.__qualname__ = f"{cls.__qualname__}.__init__"
+    return made
+
+
+def _tuple_of(names: Sequence[str]) -> Callable[[Any], tuple[Any, ...]]:
+    """A function from an instance to the values of these fields."""
+    if len(names) > 1:
+        return attrgetter(*names)
+    return lambda instance: tuple(getattr(instance, name) for name in names)
+
+
+def _equality(cls: Any) -> Callable[[Any, Any], Any]:
+    values = _tuple_of([field.name for field in dataclasses.fields(cls) if field.compare])
+
+    def __eq__(self: Any, other: Any) -> Any:
+        return values(self) == values(other) if other.__class__ is self.__class__ else NotImplemented
+
+    return __eq__
+
+
+def _hash(cls: Any) -> Callable[[Any], int]:
+    fields = dataclasses.fields(cls)
+    values = _tuple_of([field.name for field in fields if (field.compare if field.hash is None else field.hash)])
+    return lambda self: hash(values(self))
+
+
+def _refuse(cls: Any, name: str, what: str) -> Callable[..., None]:
+    """`__setattr__` or `__delattr__` of a frozen class."""
+
+    def refuse(self: Any, attribute: str, *value: Any) -> None:
+        if type(self) is cls or attribute in cls.__dataclass_fields__:
+            raise FrozenInstanceError(f"cannot {what} field {attribute!r}")
+        getattr(super(cls, self), name)(attribute, *value)
+
+    return refuse
+
+
+@recursive_repr()
+def _repr(self: Any) -> str:
+    shown = (f"{field.name}={getattr(self, field.name)!r}" for field in dataclasses.fields(self) if field.repr)
+    return f"{self.__class__.__qualname__}({', '.join(shown)})"
+
+
+def _state(self: Any) -> list[Any]:
+    """For pickle and copy: a frozen instance with slots has no other way."""
+    return [getattr(self, field.name) for field in dataclasses.fields(self)]
+
+
+def _set_state(self: Any, state: Sequence[Any]) -> None:
+    for field, value in zip(dataclasses.fields(self), state, strict=True):
+        object.__setattr__(self, field.name, value)

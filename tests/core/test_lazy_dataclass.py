@@ -1,0 +1,153 @@
+"""Dataclasses with methods that are made later: in all that a program can see they are those of the library."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import pickle
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from dataclasses import FrozenInstanceError, asdict, field, fields, replace
+from typing import Any, ClassVar
+
+import pytest
+
+from watersmeet.core.lazy_dataclass import dataclass
+
+DECORATORS: dict[str, Callable[..., Any]] = {"library": dataclasses.dataclass, "lazy": dataclass}
+
+
+def point(decorator: Callable[..., Any]) -> Any:
+    class Point:
+        axes: ClassVar[int] = 2
+        x: int
+        y: int = 0
+        names: list[str] = field(default_factory=list)
+        hidden: int = field(default=7, repr=False, compare=False)
+        sum: int = field(init=False)
+        scale: float = field(default=1.5, init=False)
+        unit: str = field(default="mm", kw_only=True)
+        owner: str = field(kw_only=True)
+
+        def __post_init__(self) -> None:
+            object.__setattr__(self, "sum", self.x + self.y)
+
+    return decorator(Point)
+
+
+@pytest.fixture(params=[{}, {"frozen": True}, {"slots": True}, {"frozen": True, "slots": True}], ids=str)
+def both(request: pytest.FixtureRequest) -> tuple[Any, Any]:
+    made = [
+        point(lambda cls, decorator=decorator: decorator(**request.param)(cls)) for decorator in DECORATORS.values()
+    ]
+    return made[0], made[1]
+
+
+CALLS: list[Callable[[Any], Any]] = [
+    lambda cls: cls(1, owner="a"),
+    lambda cls: cls(1, 2, ["n"], 3, owner="a", unit="cm"),
+    lambda cls: cls(x=1, y=5, owner="b"),
+    lambda cls: cls(owner="a"),
+    lambda cls: cls(1, 2, [], 3, 4, 5, owner="a"),
+    lambda cls: cls(1, 2),
+    lambda cls: cls(1, owner="a", wrong=1),
+    lambda cls: cls(1, owner="a").names is cls(1, owner="a").names,
+    lambda cls: cls(1, owner="a") == cls(1, hidden=9, owner="a"),
+    lambda cls: cls(1, owner="a") == cls(2, owner="a"),
+    lambda cls: cls(1, owner="a") == 1,
+    lambda cls: replace(cls(1, owner="a"), y=4),
+    lambda cls: asdict(cls(1, owner="a")),
+    lambda cls: [f.name for f in fields(cls)],
+    lambda cls: cls.__match_args__,
+    lambda cls: copy.deepcopy(cls(1, 2, ["n"], owner="a")),
+    lambda cls: copy.copy(cls(1, 2, ["n"], owner="a")),
+    lambda cls: hash(replace(cls(1, owner="a"), names=())),
+    lambda cls: setattr(cls(1, owner="a"), "x", 3),
+    lambda cls: delattr(cls(1, owner="a"), "x"),
+    lambda cls: cls.__slots__,
+]
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_it_does_what_the_librarys_does(both: tuple[Any, Any], call: Callable[[Any], Any]) -> None:
+    def outcome(cls: Any) -> object:
+        try:
+            return repr(call(cls))
+        except (TypeError, AttributeError) as error:
+            return type(error), str(error)
+
+    library, lazy = both
+    assert outcome(lazy) == outcome(library)
+    assert outcome(lazy) == outcome(library)  # once more, with the compiled methods
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    text: str
+    next: Word | None = None
+
+    def __hash__(self) -> int:
+        return 1
+
+
+@dataclass(frozen=True, slots=True)
+class Longer(Word):
+    length: int = 0
+
+
+def test_what_a_class_writes_itself_stays() -> None:
+    assert hash(Word("a")) == 1
+    assert hash(Longer("a")) == hash(("a", None, 0))
+
+
+def test_a_class_of_another_with_all_its_fields() -> None:
+    made = Longer("a", Word("b"), 3)
+    assert (made.text, made.next, made.length) == ("a", Word("b"), 3)
+    assert repr(made) == "Longer(text='a', next=Word(text='b', next=None), length=3)"
+    assert made != Word("a", Word("b"))
+    with pytest.raises(FrozenInstanceError):
+        made.text = "c"  # type: ignore[misc]
+
+
+def test_pickled() -> None:
+    assert pickle.loads(pickle.dumps(Longer("a", Word("b"), 3))) == Longer("a", Word("b"), 3)  # noqa: S301 - our own
+
+
+def test_first_instances_in_many_threads() -> None:
+    made: list[Any] = []
+
+    def make(cls: Any) -> None:
+        made.append(cls(1, 2, owner="a"))
+
+    for _ in range(50):
+        cls = point(dataclass(frozen=True))
+        threads = [threading.Thread(target=make, args=[cls]) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert [one.sum for one in made] == [3] * 200
+
+
+def test_methods_are_compiled_for_classes_with_instances_only() -> None:
+    cls = point(dataclass)
+    before = cls.__init__
+    cls(1, owner="a")
+    assert cls.__init__ is not before
+    assert point(dataclass).__init__.__code__ is before.__code__
+
+
+def test_no_class_that_a_search_loads_is_compiled_at_its_import() -> None:
+    """`watersmeet.face.cli.search` brings all of a search but models, signals and stages."""
+    program = (
+        "import dataclasses\n"
+        "def refuse(*_): raise SystemExit('compiled at import')\n"
+        "dataclasses._create_fn = refuse\n"
+        "if hasattr(dataclasses, '_FuncBuilder'): dataclasses._FuncBuilder.add_fn = refuse\n"
+        "import watersmeet.face.cli.search, watersmeet.engine.engine, watersmeet.store.local.index\n"
+        "import watersmeet.embed.onnx, watersmeet.embed.static, watersmeet.signal.dense, watersmeet.signal.lexical\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
