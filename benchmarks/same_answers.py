@@ -130,7 +130,8 @@ def compared(pairs: Sequence[tuple[Hits, Hits]]) -> dict[str, Any]:
 
 
 def scored(ours: Engine, theirs: Engine, texts: Sequence[str]) -> dict[str, Any]:
-    """How far apart the scores of the same passages are, by signal: for the owner and for everyone."""
+    """How far apart the scores of the same passages are, by signal: for the owner and for everyone. Those above 1 as a
+    share of the score: they are sums in single precision."""
     apart: dict[str, float] = {}
     counted = 0
     with ours.snapshot() as local, theirs.snapshot() as remote:
@@ -143,9 +144,8 @@ def scored(ours: Engine, theirs: Engine, texts: Sequence[str]) -> dict[str, Any]
                 for signal, scores in found[0].items():
                     other = found[1][signal]
                     counted += len(scores)
-                    far = max(
-                        (abs(scores.get(one, 0.0) - other.get(one, 0.0)) for one in {*scores, *other}), default=0.0
-                    )
+                    pairs = [(scores.get(one, 0.0), other.get(one, 0.0)) for one in {*scores, *other}]
+                    far = max((abs(a - b) / max(1.0, a, b) for a, b in pairs), default=0.0)
                     apart[signal] = max(apart.get(signal, 0.0), far)
     return {"scores": counted, "apart": apart}
 
