@@ -1,6 +1,6 @@
 """Following Qdrant's graph beside comparing all vectors, on real ones: what is missed, and what it costs the server.
 
-    python benchmarks/graph.py [--quantization none] [--vectors ROWS.npy QUESTIONS.npy] [--keep]
+    python benchmarks/graph.py [--quantization none] [--m 16] [--shards 1] [--vectors ROWS.npy QUESTIONS.npy] [--keep]
 
 The vectors are the static ones of all real passages of ../shared/data, or those given; the questions are those of the
 judged corpora. The collection is made and filled as `watersmeet push` does it, and each search fetches what a query of
@@ -62,13 +62,12 @@ def unit(vectors: Matrix) -> Matrix:
 
 
 def filled(qdrant: Qdrant, rows: Matrix, server: Server) -> dict[str, Any]:
-    cost, begin = Cost(server.pid), time.perf_counter()
-    before = cost._server()
+    begin, before = time.perf_counter(), cpu(server.pid)
     qdrant.make("graph", rows.shape[1], loading=True)
     for start in range(0, len(rows), BATCH):
         part = rows[start : start + BATCH]
         qdrant.put("graph", [Point(start + n, vector, {}) for n, vector in enumerate(part)])
-    loaded = cost._server()
+    loaded = cpu(server.pid)
     qdrant.index("graph")
     time.sleep(3)
     while qdrant.state("graph") != "green":
@@ -76,12 +75,18 @@ def filled(qdrant: Qdrant, rows: Matrix, server: Server) -> dict[str, Any]:
     info = qdrant.nodes.call("GET", "/collections/graph")
     return {
         "seconds": round(time.perf_counter() - begin),
-        "loading_cpu_seconds": round((loaded - before) / 1000),
-        "graph_cpu_seconds": round((cost._server() - loaded) / 1000),
+        "loading_cpu_seconds": round(loaded - before),
+        "graph_cpu_seconds": round(cpu(server.pid) - loaded),
         "segments": info["segments_count"],
         "indexed": info["indexed_vectors_count"],
         "memory_mb": memory(server.pid),
     }
+
+
+def cpu(pid: int) -> float:
+    """CPU seconds of a process, with threads that have ended."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return sum(map(int, fields[11:13])) / os.sysconf("SC_CLK_TCK")
 
 
 def memory(pid: int) -> dict[str, int]:
@@ -113,12 +118,13 @@ def asked(qdrant: Qdrant, server: Server, rows: Matrix, questions: Matrix, param
     }
 
 
-def searched(quantization: str) -> dict[str, dict[str, Any]]:
-    if quantization == "none":
-        return {"all": {"exact": True}, **{f"ef {ef}": {"hnsw_ef": ef} for ef in EF}}
+def searched(shape: Shape) -> dict[str, dict[str, Any]]:
+    """Searches by name. Without a graph (`m` of 0) all codes are compared, and the best by their vectors."""
+    if shape.quantization == "none":
+        return {"all": {"exact": True}, **{f"ef {ef}": {"hnsw_ef": ef} for ef in EF if shape.m}}
     return {
         f"ef {ef}, {over:g} times": {"hnsw_ef": ef, "quantization": {"rescore": True, "oversampling": over}}
-        for ef in EF
+        for ef in (EF if shape.m else EF[:1])
         for over in OVERSAMPLING
     }
 
@@ -126,28 +132,32 @@ def searched(quantization: str) -> dict[str, dict[str, Any]]:
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quantization", choices=("none", "scalar", "binary"), default="none")
+    parser.add_argument("--m", type=int, default=16)
+    parser.add_argument("--shards", type=int, default=1)
     parser.add_argument("--vectors", nargs=2, type=Path, metavar=("ROWS", "QUESTIONS"))
     parser.add_argument("--keep", action="store_true", help="in benchmarks/results")
     wanted = parser.parse_args(arguments)
-    report: dict[str, Any] = {"machine": machine(), "quantization": wanted.quantization}
+    shape = Shape(m=wanted.m, quantization=wanted.quantization, shards=wanted.shards)
+    report: dict[str, Any] = {"machine": machine(), "quantization": shape.quantization, "m": shape.m}
+    report["shards"] = shape.shards
     rows, questions = map(unit, map(np.load, wanted.vectors) if wanted.vectors else static())
     report |= {"vectors": len(rows), "dimension": rows.shape[1], "questions": len(questions)}
     with tempfile.TemporaryDirectory(prefix="wm-graph-") as place:
         server = Server(Path(place) / "qdrant")
         try:
             nodes = Nodes([server.url], [server.grpc_port], "", 120.0, 600.0)
-            qdrant = Qdrant(nodes, Shape(quantization=wanted.quantization))
+            qdrant = Qdrant(nodes, shape)
             report["filling"] = filled(qdrant, rows, server)
             print(json.dumps(report), file=sys.stderr, flush=True)
             report["searches"] = {
-                name: asked(qdrant, server, rows, questions, params)
-                for name, params in searched(wanted.quantization).items()
+                name: asked(qdrant, server, rows, questions, params) for name, params in searched(shape).items()
             }
             report["memory_after_mb"] = memory(server.pid)
         finally:
             server.stop()
     report["load_after"] = os.getloadavg()
-    print(json.dumps(keep(f"graph_{wanted.quantization}", report, RESULTS if wanted.keep else None), indent=1))
+    name = f"graph_{shape.quantization}_{shape.m}_{shape.shards}"
+    print(json.dumps(keep(name, report, RESULTS if wanted.keep else None), indent=1))
 
 
 if __name__ == "__main__":

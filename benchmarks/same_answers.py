@@ -6,8 +6,8 @@ Three nodes have 6 shards of 2 copies. A fifth of the documents is for one group
 asked of both by the same engine and recipe, in every mode, with filters and by viewers. Counted: the same first 10 in
 the same order, the same 10, the same first; and how far apart the scores are at most, and those of given passages by
 every signal. Dense vectors are those of the embedder `hashed`, which needs no model. Then a fifth of the documents is
-edited in both, and the cluster goes on with the statistics of before: nDCG@10 of all queries in both, with the interval
-of the difference.
+edited, and the cluster goes on with the statistics of before: nDCG@10 of all queries there and in a folder filled with
+the edited documents, with the interval of the difference.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ sys.path.insert(0, str(ROOT / "tests" / "helpers"))
 
 from clusters import Qdrant, running
 from watersmeet import Engine
-from watersmeet.core.model import ANY, ChunkId, Condition, Request
+from watersmeet.core.model import ANY, ChunkId, Condition, DocId, Request
 from watersmeet.core.ports import Term
 from watersmeet.core.tokens import both
 from watersmeet.core.visibility import Viewer, gates
@@ -40,8 +40,9 @@ from watersmeet.engine.index.location import open_index
 from watersmeet.engine.models import embedder, encoder
 from watersmeet.engine.settings.settings import Settings, load
 from watersmeet.engine.sync.push import push
-from watersmeet.evaluate.data import Dataset
+from watersmeet.evaluate.data import Dataset, Question
 from watersmeet.evaluate.data import load as load_dataset
+from watersmeet.evaluate.known_items import known_items
 
 SETS = ("cranfield", "metatool", "zoomcamp_faq", "scifact_train", "cisi")
 MODES = ("lexical", "exact", "static", "sparse", "dense", "hybrid")
@@ -65,6 +66,8 @@ ASKED: dict[str, dict[str, Any]] = {
 }
 """How queries are asked besides the modes: hybrid, if they do not say."""
 SCORED_QUERIES, SCORED_PASSAGES = 20, 300
+FEW_JUDGED, MADE = 300, 1000
+"""With fewer judged questions, so many are made from the documents besides."""
 ENVIRON = {"WATERSMEET__INDEX__DENSE": "hashed", "WATERSMEET__STORE__POSTGRES__EPOCH_SHARE": "1"}
 SPREAD = {1: {}, 3: {"SHARDS": "6", "REPLICAS": "2"}}
 Hits = list[tuple[str, float]]
@@ -130,7 +133,8 @@ def compared(pairs: Sequence[tuple[Hits, Hits]]) -> dict[str, Any]:
 
 
 def scored(ours: Engine, theirs: Engine, texts: Sequence[str]) -> dict[str, Any]:
-    """How far apart the scores of the same passages are, by signal: for the owner and for everyone."""
+    """How far apart the scores of the same passages are, by signal: for the owner and for everyone. Those above 1 as a
+    share of the score: they are sums in single precision."""
     apart: dict[str, float] = {}
     counted = 0
     with ours.snapshot() as local, theirs.snapshot() as remote:
@@ -143,9 +147,8 @@ def scored(ours: Engine, theirs: Engine, texts: Sequence[str]) -> dict[str, Any]
                 for signal, scores in found[0].items():
                     other = found[1][signal]
                     counted += len(scores)
-                    far = max(
-                        (abs(scores.get(one, 0.0) - other.get(one, 0.0)) for one in {*scores, *other}), default=0.0
-                    )
+                    pairs = [(scores.get(one, 0.0), other.get(one, 0.0)) for one in {*scores, *other}]
+                    far = max((abs(a - b) / max(1.0, a, b) for a, b in pairs), default=0.0)
                     apart[signal] = max(apart.get(signal, 0.0), far)
     return {"scores": counted, "apart": apart}
 
@@ -162,25 +165,40 @@ def _scores(
     return found
 
 
-def gains(engine: Engine, dataset: Dataset) -> list[float]:
+def gains(engine: Engine, questions: Sequence[Question]) -> list[float]:
+    """nDCG@10 of each question. What a question was made from is left out of its results."""
     found = []
-    for question in dataset.questions:
+    for question in questions:
+        answer = engine.search(
+            Request(question.text, top_n=20 if question.withheld else 10, one_per_document=not question.withheld)
+        )
+        documents = dict.fromkeys(one.document for one in answer.results if one.id not in question.withheld)
         relevant = {name: grade for name, grade in question.relevant.items() if grade > 0}
-        answer = engine.search(Request(question.text, top_n=10, one_per_document=True))
-        grades = [relevant.get(result.document.rpartition("#")[2], 0) for result in answer.results]
+        grades = [relevant.get(name, relevant.get(DocId(name.rpartition("#")[2]), 0)) for name in list(documents)[:10]]
         best = sorted(relevant.values(), reverse=True)[:10]
         whole = sum((2**grade - 1) / math.log2(place + 2) for place, grade in enumerate(best))
         found.append(sum((2**grade - 1) / math.log2(n + 2) for n, grade in enumerate(grades)) / whole if whole else 0.0)
     return found
 
 
-def after_edits(files: Sequence[Path], ours: Engine, theirs: Engine, dataset: Dataset) -> dict[str, Any]:
+def after_edits(folder: Path, files: Sequence[Path], theirs: Engine, dataset: Dataset) -> dict[str, Any]:
+    """The cluster beside a folder that was filled with the edited documents: one that was edited counts old versions
+    in its statistics until they are buried."""
     for path in files:
         edited(path)
-    for engine in (ours, theirs):
-        engine.sync(files)
-        engine.deepen()
-    local, other = gains(ours, dataset), gains(theirs, dataset)
+    theirs.sync(files)
+    theirs.deepen()
+    with Engine(folder / "edited", theirs.settings) as ours:
+        for path in files:
+            ours.sync([path], collection=path.stem, audience=PARTS[path.stem])
+        ours.deepen(tiers=("static", "dense"))
+        asked = {"judged": list(dataset.questions)}
+        if len(dataset.questions) < FEW_JUDGED:
+            asked["made from documents"] = list(known_items(ours, MADE, 7, lambda _: None).questions)
+        return {what: differing(gains(ours, part), gains(theirs, part)) for what, part in asked.items()}
+
+
+def differing(local: Sequence[float], other: Sequence[float]) -> dict[str, Any]:
     apart = [b - a for a, b in zip(local, other, strict=True)]
     spread = 1.96 * statistics.stdev(apart) / math.sqrt(len(apart))
     mean = statistics.fmean(apart)
@@ -207,7 +225,7 @@ def run(name: str, data: Path, queries: int, nodes: Sequence[int]) -> dict[str, 
 
 
 def _one(folder: Path, settings: Settings, dataset: Dataset, queries: int, nodes: int) -> dict[str, Any]:
-    texts = [question.text for question in dataset.limited(queries, 7).questions]
+    texts = [question.text for question in dataset.limited(queries, 7).questions] if queries else []
     target = f"{running().postgres}&index=same_{dataset.name}_{nodes}"
     files = prepared(dataset, folder)
     with Engine(folder / "index", settings) as ours:
@@ -223,12 +241,13 @@ def _one(folder: Path, settings: Settings, dataset: Dataset, queries: int, nodes
         }
         with Engine(target, settings) as theirs:
             theirs.deepen(tiers=("sparse",))
-            for what, options in {**{mode: {"mode": mode} for mode in MODES}, **ASKED}.items():
+            for what, options in {**{mode: {"mode": mode} for mode in MODES}, **ASKED}.items() if texts else ():
                 report[what] = compared(
                     [(results_of(ours, q, **options), results_of(theirs, q, **options)) for q in texts]
                 )
-            report["scores of given passages"] = scored(ours, theirs, texts)
-            report["a fifth edited"] = after_edits(files, ours, theirs, dataset)
+            if texts:
+                report["scores of given passages"] = scored(ours, theirs, texts)
+            report["a fifth edited"] = after_edits(folder, files, theirs, dataset)
     index: Any = open_index(target, settings)
     index.drop()
     index.close()
@@ -238,7 +257,7 @@ def _one(folder: Path, settings: Settings, dataset: Dataset, queries: int, nodes
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sets", nargs="*", default=SETS)
-    parser.add_argument("--queries", type=int, default=100)
+    parser.add_argument("--queries", type=int, default=100, help="0: only after edits")
     parser.add_argument("--nodes", type=int, nargs="*", default=[1, 3])
     parser.add_argument("--data", type=Path, default=SHARED / "data" / "eval")
     parser.add_argument("--keep", action="store_true", help="in benchmarks/results")

@@ -35,7 +35,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests" / "helpe
 
 from _common import RESULTS, keep, machine
 
-from clusters import Qdrant, restart_postgres, running
+from clusters import NOT_RUN, Qdrant, missing, restart_postgres, running
 from watersmeet import Engine
 from watersmeet.core.errors import WatersmeetError
 from watersmeet.core.model import DocId, Request
@@ -319,6 +319,9 @@ def main() -> int:
     parser.add_argument("--hybrid", action="store_true", help="with static vectors")
     parser.add_argument("--keep", action="store_true", help="in benchmarks/results")
     wanted = parser.parse_args()
+    if missing():
+        print(NOT_RUN)
+        return 0
     servers, figures = running(), {"machine": machine()}
     with tempfile.TemporaryDirectory(prefix="wm-kill-") as folder:
         nodes = [Qdrant(Path(folder) / "0", clustered=True)]

@@ -24,8 +24,6 @@ MAX_EQUAL = 500
 """Hits fetched at most to order equal scores; beyond, any of them may be left out."""
 MAX_SCORED = 400
 """Rows in one filter by row: with more, Qdrant gets slow."""
-MAX_COMPARED = 50_000
-"""With at most so many vectors all are compared: following the graph misses some, above all among near copies."""
 RARE, MANY = 3, 32
 """The rows of an identifier that at most `RARE` rows have are fetched in the same call: a later stage needs them for
 each identifier alone. `MANY` rows are fetched, since some of them are dead."""
@@ -136,7 +134,7 @@ class LiveWords(_Searched):
 class LiveVectors(_Searched):
     def __init__(self, snapshot: PostgresSnapshot, tier: Tier, visible: Condition) -> None:
         super().__init__(snapshot, visible)
-        self._tier, self._exact = tier, snapshot.embedded(tier) <= MAX_COMPARED
+        self._tier, self._exact = tier, snapshot.embedded(tier) <= snapshot.qdrant.shape.exact_up_to
 
     @property
     def _store(self) -> str:
