@@ -87,8 +87,8 @@ def make_lasting(pool: Pool, name: str) -> None:
             db.execute(f"SET LOCAL search_path TO {schema}")
             db.execute(LASTING)
             return
+        ((version,),) = db.execute(f"SELECT version FROM {schema}.index_head").fetchall()
         db.execute(f"SET LOCAL search_path TO {schema}")
-        ((version,),) = db.execute("SELECT version FROM index_head").fetchall()
         if version > VERSION:
             raise IndexMismatch(f"the index {name} was written by a newer watersmeet", "upgrade this one")
         for step in range(version, VERSION):
