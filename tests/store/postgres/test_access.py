@@ -78,15 +78,16 @@ def tenants() -> Iterator[tuple[str, str]]:
 
     address = running().postgres
     with psycopg.connect(address, autocommit=True) as db:
-        for user in ("ann", "bob"):
+        for user in ("ann", "bob", "eve"):
             db.execute(f"CREATE ROLE {user} LOGIN")
-            db.execute(f"GRANT CREATE ON DATABASE postgres TO {user}")
+            if user != "eve":
+                db.execute(f"GRANT CREATE ON DATABASE postgres TO {user}")
         folder = address.partition("host=")[2]
         yield (
             f"postgresql://ann@/postgres?host={folder}&index=of_ann",
             f"postgresql://bob@/postgres?host={folder}&index=of_bob",
         )
-        for user in ("ann", "bob"):
+        for user in ("ann", "bob", "eve"):
             db.execute(f"DROP OWNED BY {user} CASCADE")
             db.execute(f"DROP ROLE {user}")
 
@@ -154,3 +155,31 @@ def _refused(tenants: tuple[str, str], settings: object, folder: Path) -> None:
             assert isinstance(raised.value, DatabaseProblem)
             assert raised.value.hint == "check user and rights"
     assert not (folder / "stolen.tar").exists()
+
+
+def test_a_user_who_may_only_read_searches_and_writes_nothing(tenants: tuple[str, str], tmp_path: Path) -> None:
+    """As the how-to page grants it."""
+    import psycopg
+
+    settings = cluster_settings(LEXICAL)
+    (tmp_path / "page.md").write_text("# Terns\n\nA tern by the pier.\n")
+    place = tenants[0].replace("of_ann", "read_by_eve")
+    with psycopg.connect(running().postgres, autocommit=True) as db:
+        db.execute("ALTER DEFAULT PRIVILEGES FOR ROLE ann GRANT USAGE ON SCHEMAS TO eve")
+        db.execute("ALTER DEFAULT PRIVILEGES FOR ROLE ann GRANT SELECT ON TABLES TO eve")
+    with Engine(place, settings) as ann, Engine(place.replace("ann@", "eve@"), settings) as eve:
+        ann.sync([tmp_path])
+        for _ in range(2):
+            answer = eve.search("tern")
+            assert ([result.document for result in answer.results], answer.failures) == (["page.md"], ())
+            assert eve.status()["documents"] == 1
+            recreate(ann)  # another generation is read too
+        for attempt in (
+            lambda: eve.sync(now=True),
+            lambda: eve.registry.register([{"kind": "skill", "path": "/x", "name": "x", "description": "x"}]),
+            lambda: recreate(eve),
+        ):
+            with pytest.raises(DatabaseProblem, match="permission denied"):
+                attempt()
+        assert isinstance(ann.index, Postgres)
+        ann.index.drop()
