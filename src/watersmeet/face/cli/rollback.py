@@ -16,11 +16,11 @@ from watersmeet.face.cli.common import common, opened, print_json, print_line, r
 @click.option("--forget", is_flag=True, help="Delete the previous index instead, which frees its room.")
 @common
 def rollback_command(forget: bool, index: str, as_json: bool, quiet: bool) -> None:
-    """Take back the index that there was before `sync --recreate`; in PostgreSQL also before `push`, `restore --replace`.
+    """Take back the index that there was before `sync --recreate`.
 
-    The present one is kept in its place, so a second rollback undoes the first. What is registered, and who may see
-    what, stays as it is now. Settings are not rolled back: set the models back too if they were changed. The next sync
-    brings it up to date.
+    In PostgreSQL also the one before `push` or `restore --replace`. The present one is kept in its place, so a second
+    rollback undoes the first. What is registered, and who may see what, stays as it is now. Settings are not rolled
+    back: set the models back too if they were changed. The next sync brings it up to date.
     """
     with opened(index) as engine:
         if not hasattr(engine.index, "roll_back"):
