@@ -172,4 +172,5 @@ def drop_generation(pool: Pool, qdrant: Qdrant, name: str, number: int) -> None:
             db.execute(f"SET LOCAL lock_timeout = {LOCK_MS}")
             db.execute(f"DROP SCHEMA {schema} CASCADE")
     except psycopg.errors.LockNotAvailable:
-        raise IndexBusy(f"generation {number} of the index {name} is being read", "wait for its backup") from None
+        hint = "wait until its backup is done; the next writer removes it"
+        raise IndexBusy(f"generation {number} of the index {name} is being read", hint) from None
