@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import io
 import json
+import os
+import subprocess
+import sys
 import tarfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -249,6 +252,36 @@ def test_a_backup_is_one_commit_while_others_write(
         restore(engine.index, settings, str(tmp_path / "b.tar"))
         assert [[one for one, _ in found] for found in answers(engine)] == [[one for one, _ in b] for b in before]
         assert [one for one in engine.doctor() if not one.ok] == []
+
+
+@pytest.mark.kill
+def test_a_restoration_that_is_killed_leaves_what_was_there(saved: Path, settings: Settings, tmp_path: Path) -> None:
+    code = (
+        "import sys, time\n"
+        "from watersmeet import Engine\n"
+        "from watersmeet.engine.backup.backup import restore\n"
+        "def stop(step):\n"
+        "    if step['part'].startswith('chunks'):\n"
+        "        print('chunks', flush=True)\n"
+        "        time.sleep(60)\n"
+        "with Engine(sys.argv[1]) as engine:\n"
+        "    restore(engine.index, engine.settings, sys.argv[2], replace=True, progress=stop)\n"
+    )
+    (tmp_path / "walrus.md").write_text("# Walrus\n\nAlone.\n")
+    place = cluster_address("killed")
+    with index_at(place, settings) as engine:
+        engine.sync([tmp_path])
+        environ = {**os.environ, **cluster_environment(), **ENVIRON}
+        command = [sys.executable, "-c", code, place, str(saved)]
+        with subprocess.Popen(command, env=environ, stdout=subprocess.PIPE, text=True) as killed:
+            assert killed.stdout is not None
+            assert killed.stdout.readline() == "chunks\n"
+            assert len(left_of(engine)[0]) == 2
+            killed.kill()
+        assert engine.search("walrus", mode="lexical").results
+        engine.sync(now=True)
+        assert len(left_of(engine)[0]) == 1
+        assert restore(engine.index, settings, str(saved), replace=True).documents > 10
 
 
 # ---------------------------------------------------------------- the commands
