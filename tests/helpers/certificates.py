@@ -24,8 +24,9 @@ def signed(folder: Path, *names: str) -> Certificate:
     """A certificate for these names and addresses, by an authority made for it."""
     folder.mkdir(parents=True, exist_ok=True)
     keys = ec.generate_private_key(ec.SECP256R1()), ec.generate_private_key(ec.SECP256R1())
-    authority = _built("test authority", keys[0], keys[0], (), "test authority")
-    server = _built("server", keys[1], keys[0], names, "test authority")
+    name = f"authority {x509.random_serial_number()}"
+    authority = _built(name, keys[0], keys[0], (), name)
+    server = _built("server", keys[1], keys[0], names, name)
     made = Certificate(folder / "server.pem", folder / "server.key", folder / "authority.pem")
     made.authority.write_bytes(authority)
     made.chain.write_bytes(server + authority)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import ssl
 import threading
 import time
 from contextlib import suppress
@@ -12,8 +13,9 @@ class Stalling:
     """Passes connections on to a port of this machine, or to a socket. What asks for a path with `on` in it is never
     passed on, and nothing is while it is `silent`."""
 
-    def __init__(self, target: int | str) -> None:
-        self._target, self.on, self.silent = target, b"", False
+    def __init__(self, target: int | str, tls: ssl.SSLContext | None = None) -> None:
+        """`tls`: it speaks TLS as PostgreSQL does, and passes plain text on."""
+        self._target, self._tls, self.on, self.silent = target, tls, b"", False
         self.stalled = 0
         self._listening = socket.create_server(("127.0.0.1", 0))
         self._open: list[socket.socket] = []
@@ -40,10 +42,19 @@ class Stalling:
         with suppress(OSError):
             while True:
                 client, _ = self._listening.accept()
-                server = self._connected()
-                self._open += [client, server]
-                threading.Thread(target=self._pass_on, args=(client, server, True), daemon=True).start()
-                threading.Thread(target=self._pass_on, args=(server, client, False), daemon=True).start()
+                self._open.append(client)
+                threading.Thread(target=self._serve, args=(client,), daemon=True).start()
+
+    def _serve(self, client: socket.socket) -> None:
+        with suppress(OSError):
+            if self._tls is not None:
+                client.recv(8)  # SSLRequest
+                client.sendall(b"S")
+                client = self._tls.wrap_socket(client, server_side=True)
+            server = self._connected()
+            self._open += [client, server]
+            threading.Thread(target=self._pass_on, args=(server, client, False), daemon=True).start()
+            self._pass_on(client, server, True)
 
     def _connected(self) -> socket.socket:
         if isinstance(self._target, int):

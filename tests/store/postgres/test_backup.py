@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import io
 import json
+import os
+import subprocess
+import sys
 import tarfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,10 +18,10 @@ import pytest
 from cluster_indexes import cluster_address, cluster_environment, cluster_settings
 from clusters import NOT_RUN, missing, running
 from watersmeet import Engine
-from watersmeet.core.errors import ConfigError, IndexDamaged, IndexMismatch
+from watersmeet.core.errors import ConfigError, IndexBusy, IndexDamaged, IndexMismatch
 from watersmeet.core.visibility import EVERYONE, Viewer
 from watersmeet.engine.backup.backup import back_up, restore
-from watersmeet.engine.index.generations import roll_back
+from watersmeet.engine.index.generations import recreate, roll_back
 from watersmeet.engine.settings.settings import Settings
 from watersmeet.face.cli.main import run
 from watersmeet.store.postgres import backup
@@ -226,6 +229,10 @@ def test_a_backup_is_one_commit_while_others_write(
 
     def write(step: dict[str, Any]) -> None:
         parts.append(step["part"])
+        if step["part"] == "chunks/000001":  # what is read is dropped later
+            recreate(whole)
+            with pytest.raises(IndexBusy, match="is being read"):
+                whole.index.forget_previous()  # type: ignore[attr-defined] # of an index with generations
         if step["part"] in ("facts/000000", "documents/000002"):
             for n in range(12):
                 (vault / f"{n}.md").write_text(f"# Page {n}\n\nAnother otter {len(parts)}.\n")
@@ -238,12 +245,43 @@ def test_a_backup_is_one_commit_while_others_write(
         for file, text in kept.items():
             file.write_text(text)
         whole.sync()
+    assert len(left_of(whole)[0]) == 1
     assert versions == [12, 12]
     assert {"documents/000003", "chunks/000002"} <= {*parts}
     with index_at(cluster_address("whole_state"), settings) as engine:
         restore(engine.index, settings, str(tmp_path / "b.tar"))
         assert [[one for one, _ in found] for found in answers(engine)] == [[one for one, _ in b] for b in before]
         assert [one for one in engine.doctor() if not one.ok] == []
+
+
+@pytest.mark.kill
+def test_a_restoration_that_is_killed_leaves_what_was_there(saved: Path, settings: Settings, tmp_path: Path) -> None:
+    code = (
+        "import sys, time\n"
+        "from watersmeet import Engine\n"
+        "from watersmeet.engine.backup.backup import restore\n"
+        "def stop(step):\n"
+        "    if step['part'].startswith('chunks'):\n"
+        "        print('chunks', flush=True)\n"
+        "        time.sleep(60)\n"
+        "with Engine(sys.argv[1]) as engine:\n"
+        "    restore(engine.index, engine.settings, sys.argv[2], replace=True, progress=stop)\n"
+    )
+    (tmp_path / "walrus.md").write_text("# Walrus\n\nAlone.\n")
+    place = cluster_address("killed")
+    with index_at(place, settings) as engine:
+        engine.sync([tmp_path])
+        environ = {**os.environ, **cluster_environment(), **ENVIRON}
+        command = [sys.executable, "-c", code, place, str(saved)]
+        with subprocess.Popen(command, env=environ, stdout=subprocess.PIPE, text=True) as killed:
+            assert killed.stdout is not None
+            assert killed.stdout.readline() == "chunks\n"
+            assert len(left_of(engine)[0]) == 2
+            killed.kill()
+        assert engine.search("walrus", mode="lexical").results
+        engine.sync(now=True)
+        assert len(left_of(engine)[0]) == 1
+        assert restore(engine.index, settings, str(saved), replace=True).documents > 10
 
 
 # ---------------------------------------------------------------- the commands

@@ -15,7 +15,7 @@ import pytest
 from cluster_indexes import NO_VECTORS, cluster_environment, cluster_index, cluster_settings, points_of
 from clusters import NOT_RUN, missing, restart_postgres, running
 from engine_filling import EngineFilling
-from serving import served
+from serving import Served, served
 from watersmeet import Engine
 from watersmeet.core.errors import DatabaseDown, WatersmeetError
 from watersmeet.core.index import Check
@@ -23,6 +23,7 @@ from watersmeet.core.model import DocId, Request
 from watersmeet.core.writing import Changes
 from watersmeet.engine.index.writer import open_for_writing
 from watersmeet.engine.settings.settings import load
+from watersmeet.face.cli.main import run
 from watersmeet.testing.contracts.corpus import page
 
 pytestmark = [pytest.mark.server, pytest.mark.kill, pytest.mark.skipif(bool(missing()), reason=NOT_RUN)]
@@ -138,20 +139,52 @@ def test_a_killed_writer_holds_nobody_up(filling: EngineFilling) -> None:
         assert [record.document for record in snapshot.records()] == ["a.md", "b.md", "c.md"]
 
 
-def test_a_server_is_not_ready_without_qdrant_and_ready_again_with_it(filling: EngineFilling) -> None:
+def test_a_server_says_which_part_is_down_and_is_ready_again_with_it(
+    filling: EngineFilling, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Without a restart. A search without PostgreSQL is an error with a hint, over REST and from a shell."""
+    for name, value in {**cluster_environment(), "WATERSMEET__INDEX__VECTORS": "false"}.items():
+        monkeypatch.setenv(name, value)
     qdrant = running().qdrant
-    settings = load(environ={"WATERSMEET__INDEX__VECTORS": "false"})
-    with Engine(filling.index, settings) as engine, served(engine) as site:
+    with Engine(filling.index, load()) as engine, served(engine) as site:
         assert site.ask("/ready").status == 200
         qdrant.kill()
         try:
-            down = site.ask("/ready")
-            assert down.status == 503
-            assert [one["name"] for one in down.json()["checks"] if not one["ok"]] == ["Qdrant"]
+            assert down(site) == (503, ["Qdrant"])
             assert site.ask("/health").status == 200
         finally:
             qdrant.start()
-        end = time.monotonic() + 60
-        while site.ask("/ready").status != 200:
-            assert time.monotonic() < end
-            time.sleep(0.2)
+        until_ready(site)
+        with restart_postgres():
+            assert down(site) == (503, ["index", "PostgreSQL"])
+            asked = site.ask("/api/search", {"query": "pier"})
+            assert asked.status == 503
+            assert "does not answer" in asked.content.decode()
+            assert "start it" in asked.json()["hint"]
+            assert run(["search", "pier", "--index", filling.place]) == 2
+            assert "hint: start it" in capsys.readouterr().err
+        until_ready(site)
+        assert site.ask("/api/search", {"query": "tern"}).json()["results"]
+
+
+def down(site: Served) -> tuple[int, list[str]]:
+    answer = site.ask("/ready")
+    return answer.status, [one["name"] for one in answer.json()["checks"] if not one["ok"]]
+
+
+def until_ready(site: Served) -> None:
+    end = time.monotonic() + 60
+    while site.ask("/ready").status != 200:
+        assert time.monotonic() < end
+        time.sleep(0.2)
+
+
+def test_a_model_that_is_gone_is_named_and_searches_go_on(tmp_path: Path) -> None:
+    (tmp_path / "a.md").write_text("# Terns\n\nA tern by the pier.\n")
+    environ = {"WATERSMEET__INDEX__STATIC": "", "WATERSMEET__INDEX__DENSE": "hashed"}
+    with cluster_index(environ) as filling, Engine(filling.index, cluster_settings(environ)) as engine:
+        engine.sync([tmp_path])
+        other = cluster_settings({**environ, "WATERSMEET__EMBED__HASHED__DIMENSION": "64"})
+        with Engine(filling.index, other) as changed, served(changed) as site:
+            assert down(site) == (200, ["dense model"])
+            assert site.ask("/ready").json()["state"] == "degraded"

@@ -18,13 +18,13 @@ from watersmeet.face.cli.common import common, opened, print_json, print_line, r
 def rollback_command(forget: bool, index: str, as_json: bool, quiet: bool) -> None:
     """Take back the index that there was before `sync --recreate`.
 
-    The present one is kept in its place, so a second rollback undoes the first. What is registered, and who may see
-    what, stays as it is now. Settings are not rolled back: set the models back too if they were changed. The next sync
-    brings it up to date.
+    In PostgreSQL also the one before `push` or `restore --replace`. The present one is kept in its place, so a second
+    rollback undoes the first. What is registered, and who may see what, stays as it is now. Settings are not rolled
+    back: set the models back too if they were changed. The next sync brings it up to date.
     """
     with opened(index) as engine:
         if not hasattr(engine.index, "roll_back"):
-            raise IndexProblem(f"{engine.folder} has no generations", "only an index in a folder has")
+            raise IndexProblem(f"{engine.folder} has no generations", "one in a folder or in PostgreSQL has")
         place = cast(Generations, engine.index)
         if forget:
             freed = place.forget_previous()

@@ -40,6 +40,7 @@ STATUSES: tuple[tuple[type[errors.WatersmeetError], int], ...] = (
     (errors.IndexProblem, 503),
     (errors.CostRefused, 402),
     (errors.ModelProblem, 503),
+    (errors.DatabaseProblem, 503),
     (errors.Degraded, 424),
     (errors.Stopped, 503),
     (Busy, 503),

@@ -169,7 +169,8 @@ def _refused() -> Iterator[None]:
     try:
         yield
     except (psycopg.DataError, psycopg.IntegrityError, psycopg.InternalError) as error:
-        raise IndexDamaged(f"PostgreSQL refuses what is in the backup: {error.diag.message_primary}", OTHER) from None
+        said = error.diag.message_primary or error
+        raise IndexDamaged(f"PostgreSQL refuses what is in the backup: {said}", OTHER) from None
 
 
 def _about(part: BackupPart) -> dict[str, Any]:
@@ -183,10 +184,11 @@ def _about(part: BackupPart) -> dict[str, Any]:
         form = str(found.get("format"))[:20]
         raise IndexMismatch(f"the backup has format {form}, and this version reads {FORMAT}", "upgrade watersmeet")
     numbers = [found.get(key) for key in ("documents", "chunks", "commit", "epoch", "next_row", "changed")]
-    averages = found.get("averages")
-    if not all(type(one) is int and one >= 0 for one in numbers) or not isinstance(averages, list):
+    lengths: Any = found.get("averages")
+    sound = isinstance(lengths, list) and all(isinstance(one, int | float) for one in lengths)
+    if not sound or not all(type(one) is int and one >= 0 for one in numbers):
         raise IndexDamaged("the backup does not say what it has", OTHER)
-    return found
+    return {**found, "averages": list(map(float, lengths))}
 
 
 def _put_table(db: Db, table: str, parts: Iterator[BackupPart]) -> None:

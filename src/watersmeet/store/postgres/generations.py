@@ -12,7 +12,7 @@ from threading import Lock
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
-from watersmeet.core.errors import IndexMismatch
+from watersmeet.core.errors import IndexBusy, IndexMismatch
 from watersmeet.store.postgres._schema import GENERATION, LASTING, MIGRATIONS, OF_ITS_OWN, VERSION
 from watersmeet.store.postgres.epochs import KEPT, Epoch
 from watersmeet.store.postgres.pool import Pool
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 WRITE_SECONDS = 3600.0
 """Longest statement of a writer."""
+LOCK_MS = 2000
+"""How long a generation that is to be dropped is waited for."""
 
 
 def lasting_schema(name: str) -> str:
@@ -87,8 +89,8 @@ def make_lasting(pool: Pool, name: str) -> None:
             db.execute(f"SET LOCAL search_path TO {schema}")
             db.execute(LASTING)
             return
+        ((version,),) = db.execute(f"SELECT version FROM {schema}.index_head").fetchall()
         db.execute(f"SET LOCAL search_path TO {schema}")
-        ((version,),) = db.execute("SELECT version FROM index_head").fetchall()
         if version > VERSION:
             raise IndexMismatch(f"the index {name} was written by a newer watersmeet", "upgrade this one")
         for step in range(version, VERSION):
@@ -154,6 +156,9 @@ def _take_own_states(db: Db, lasting: str, schema: str) -> None:
 
 
 def drop_generation(pool: Pool, qdrant: Qdrant, name: str, number: int) -> None:
+    """Remove a generation; `IndexBusy` while a backup of it is made, and a later writer drops it then."""
+    import psycopg
+
     schema = schema_of(name, number)
     found = pool.ask("SELECT 1 FROM pg_namespace WHERE nspname = %s", [schema])
     if not found:
@@ -162,5 +167,10 @@ def drop_generation(pool: Pool, qdrant: Qdrant, name: str, number: int) -> None:
     for collection in qdrant.names():
         if collection.startswith(f"{points}-"):
             qdrant.drop(collection)
-    with pool.connection() as db:
-        db.execute(f"DROP SCHEMA {schema} CASCADE")
+    try:
+        with pool.transaction() as db:
+            db.execute(f"SET LOCAL lock_timeout = {LOCK_MS}")
+            db.execute(f"DROP SCHEMA {schema} CASCADE")
+    except psycopg.errors.LockNotAvailable:
+        hint = "wait until its backup is done; the next writer removes it"
+        raise IndexBusy(f"generation {number} of the index {name} is being read", hint) from None

@@ -90,14 +90,14 @@ class Postgres:
     epoch_share: float = option(0.05, "statistics of words are published when so many rows have changed", least=0)
     keep_previous_hours: float = option(24.0, "how long the generation before is kept, to go back to it", least=0)
     _opened: Opened | None = field(default=None, init=False, repr=False)
-    _address: Address = field(default=Address("", ""), init=False, repr=False)
+    _address: str = field(default="", init=False, repr=False)
     _lock: Lock = field(default_factory=Lock, init=False, repr=False)
 
     def __post_init__(self) -> None:
         self._shape()
-        self._address = address_of(self.place)
+        self._address = self.place
         if "://" in self.place:
-            self.place = self._address.shown
+            self.place = address_of(self.place).shown
 
     def _shape(self) -> Shape:
         return Shape(
@@ -124,7 +124,7 @@ class Postgres:
         urls = [url for url in re.split(r"[,\s]+", os.environ.get("QDRANT_URL", "")) if url] or self.qdrant
         authority = os.environ.get("QDRANT_CA", "") or os.path.expanduser(self.qdrant_ca)
         access = Access(os.environ.get(self.qdrant_key_env, ""), self.qdrant_key_env, authority)
-        return self._address, Nodes(urls, self.qdrant_grpc_ports, access, self.timeout, self.write_timeout)
+        return address_of(self._address), Nodes(urls, self.qdrant_grpc_ports, access, self.timeout, self.write_timeout)
 
     def shape(self) -> Shape:
         return self._shape()
@@ -266,7 +266,7 @@ class Postgres:
 
     def address(self, generation: int) -> str:
         """The address of one generation, with its secrets."""
-        return self._address._replace(generation=generation).text
+        return address_of(self._address)._replace(generation=generation).text
 
     def drop(self) -> None:
         """Remove the index, with all of its generations."""

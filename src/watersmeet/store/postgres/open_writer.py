@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from typing import TYPE_CHECKING
 
-from watersmeet.core.errors import IndexProblem, WatersmeetError
+from watersmeet.core.errors import IndexBusy, IndexProblem, WatersmeetError
 from watersmeet.core.index import CURRENT_TIERS, NEXT_TIERS, TIERS_BEFORE_REBUILD, WAITING_RECORDS
 from watersmeet.core.text_fields import FORM
 from watersmeet.store.postgres.generations import (
@@ -152,7 +152,8 @@ def _drop_old(opened: Opened, keep_hours: float) -> None:
         else:
             keep = is_received(opened, number) or is_built(opened, number)
         if not keep:
-            drop_generation(opened.lasting, opened.qdrant, opened.name, number)
+            with suppress(IndexBusy):  # a backup of it is made: the next writer drops it
+                drop_generation(opened.lasting, opened.qdrant, opened.name, number)
 
 
 def is_built(opened: Opened, number: int) -> bool:

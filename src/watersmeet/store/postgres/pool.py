@@ -207,10 +207,10 @@ class Pool:
             raise DatabaseProblem(f"{self.place} refuses: {self._said(error)}", "check user and rights") from None
         except (psycopg.OperationalError, psycopg.InterfaceError) as error:
             said = self._said(error)
-            if "authentication failed" in said or "does not exist" in said:
-                raise DatabaseProblem(f"{self.place} refuses: {said}", "check user, password and database") from None
             if _TLS.search(said):
                 raise DatabaseProblem(f"{self.place}: {said}", TLS_HINT) from None
+            if "authentication failed" in said or "does not exist" in said:
+                raise DatabaseProblem(f"{self.place} refuses: {said}", "check user, password and database") from None
             raise DatabaseDown(f"{self.place} does not answer: {said}", DOWN_HINT) from None
         except psycopg.ProgrammingError as error:
             if 'missing "="' in str(error) or ("invalid" in str(error) and not error.sqlstate):
