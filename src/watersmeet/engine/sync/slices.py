@@ -180,6 +180,7 @@ class SharedReading:
             if results:
                 run.catalogue.renew()
             elif job is None:
+                run.committed(0)  # nothing new, but a chance to stop
                 time.sleep(POLL_SECONDS)
 
     def _do(self, queue: Queue, job: Job) -> None:

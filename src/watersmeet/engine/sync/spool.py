@@ -13,7 +13,7 @@ from watersmeet.core.errors import SourceProblem
 from watersmeet.core.indexing import Dating, Found, Gone, Note, Offer, Pending, Same, Skipped, Source, SourceRoot, Whole
 from watersmeet.core.writing import FileState
 from watersmeet.engine.sync.report import Progress, ProgressCallback
-from watersmeet.engine.sync.root_sync import unchanged
+from watersmeet.engine.sync.scan import unchanged
 
 
 @dataclass(slots=True)
