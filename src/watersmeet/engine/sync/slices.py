@@ -20,7 +20,7 @@ from socket import gethostname
 from threading import Event
 from typing import cast
 
-from watersmeet.core.errors import LeaseLost, SourceProblem, Stopped, WatersmeetError
+from watersmeet.core.errors import LeaseLost, Stopped, WatersmeetError
 from watersmeet.core.index import Index
 from watersmeet.core.indexing import Found, Source
 from watersmeet.core.queue import HasJobs, Job, Queue, SharingWriter
@@ -203,7 +203,8 @@ def read_slice(index: Index, settings: Settings, formats: Formats, job: Job, ove
         roots = catalogue.roots()
         root = next((one for one in roots if one.id == part.root), None)
         if root is None:
-            raise SourceProblem("what is being read was taken out of the index meanwhile", "nothing is to be done")
+            cast(HasJobs, index).queue().withdraw(job.key)
+            raise LeaseLost("what is being read was taken out of the index meanwhile", "nothing is to be done")
         batch = Batch(catalogue, settings.section("writer").batch_chunks, math.inf)
         source = Sources(settings).of(root.kind)
         run = RootSync(

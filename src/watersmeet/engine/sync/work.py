@@ -98,23 +98,24 @@ class Worker:
     def run(self, stop: Event, until_empty: bool = False) -> int:
         """Do jobs until `stop` is set, or with `until_empty` until none is left; returns how many were done."""
         count = 0
-        while not stop.is_set():
-            job = self.queue.take(self._kinds, self._lease)
-            if job is not None:
-                count += self._do(job, stop)
-            elif until_empty and not any(self.queue.counts(self._kinds)[name] for name in ("waiting", "running")):
-                break
-            else:
-                stop.wait(POLL_SECONDS)
+        with Formats(self.engine.settings) as formats:
+            while not stop.is_set():
+                job = self.queue.take(self._kinds, self._lease)
+                if job is not None:
+                    count += self._do(job, formats, stop)
+                elif until_empty and not any(self.queue.counts(self._kinds)[name] for name in ("waiting", "running")):
+                    break
+                else:
+                    stop.wait(POLL_SECONDS)
         return count
 
-    def _do(self, job: Job, stop: Event) -> bool:
+    def _do(self, job: Job, formats: Formats, stop: Event) -> bool:
         start = time.perf_counter()
         problem = ""
         with leased(self.queue, job, self._lease, stop) as over:
             try:
                 if job.kind == self._slices:  # its commit is its end
-                    self._read(job, over)
+                    read_slice(self.engine.index, self.engine.settings, formats, job, over)
                 else:
                     self._work(job, over)
                     self.queue.finish(job)
@@ -131,10 +132,6 @@ class Worker:
                     self.queue.give_back(job, problem, pause)
         self._done(Done(job, problem, (time.perf_counter() - start) * 1000))
         return not problem
-
-    def _read(self, job: Job, over: Event) -> None:
-        with Formats(self.engine.settings) as formats:
-            read_slice(self.engine.index, self.engine.settings, formats, job, over)
 
     def _work(self, job: Job, over: Event) -> None:
         progress = cancellable(over, lambda _: None)
