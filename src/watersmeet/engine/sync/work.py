@@ -22,7 +22,7 @@ from watersmeet.engine.engine import Engine
 from watersmeet.engine.index.tiers import due
 from watersmeet.engine.sync.deepen import facts_of
 from watersmeet.engine.sync.formats import Formats
-from watersmeet.engine.sync.jobs import EMBED, LEASE_SECONDS, SYNC, TIDY, leased, offer_embedding
+from watersmeet.engine.sync.jobs import EMBED, LEASE_SECONDS, RETRY_SECONDS, SYNC, TIDY, leased, offer_embedding
 from watersmeet.engine.sync.report import cancellable
 from watersmeet.engine.sync.slices import read_slice, slice_kind
 from watersmeet.engine.sync.sources import is_address
@@ -30,7 +30,6 @@ from watersmeet.engine.sync.sources import is_address
 WINDOW_SECONDS = 20.0
 """How long a worker embeds before it lets others choose what is next."""
 POLL_SECONDS = 1.0
-RETRY_SECONDS = 5.0
 MAX_RETRY_SECONDS = 600.0
 
 
