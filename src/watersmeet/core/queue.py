@@ -119,6 +119,10 @@ class HasJobs(Protocol):
         ...
 
     def queue(self) -> Queue: ...
+    def job_counts(self) -> dict[str, int]:
+        """As of the queue, without making one."""
+        ...
+
     def job_writer(
         self, options: WriterOptions, job: Job, giving: Collection[int]
     ) -> AbstractContextManager[JobWriter]:

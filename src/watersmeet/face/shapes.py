@@ -151,6 +151,7 @@ class Status(BaseModel):
     signals: dict[str, dict[str, Any]]  # share of the chunks that each signal covers
     sources: list[SourceStatus] = Field([], description="the folders and addresses that it covers")
     bytes_per_chunk: dict[str, float] = Field({}, description="size on disk of each part; empty if it is not known")
+    jobs: dict[str, int] | None = Field(None, description="jobs of an index on servers: waiting, running, failed")
     indexing: Indexing | None = None
 
 

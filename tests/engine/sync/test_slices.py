@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 from threading import Event, Thread
+from typing import Any
 
 import pytest
 
@@ -20,6 +21,7 @@ from watersmeet import Engine
 from watersmeet.core.errors import LeaseLost, Stopped
 from watersmeet.core.indexing import Found
 from watersmeet.core.queue import Job
+from watersmeet.core.visibility import EVERYONE
 from watersmeet.core.writing import FileState
 from watersmeet.engine.settings.settings import load
 from watersmeet.engine.sync import slices
@@ -29,6 +31,7 @@ from watersmeet.engine.sync.report import Progress, SyncReport
 from watersmeet.engine.sync.slices import Slice, cut, read_slice, slice_kind
 from watersmeet.engine.sync.work import Worker, queue_of
 from watersmeet.store.postgres.index import Postgres
+from watersmeet.store.postgres.job_writer import PostgresJobWriter
 
 pytestmark = [pytest.mark.server, pytest.mark.skipif(bool(missing()), reason=NOT_RUN)]
 PAGES = 200
@@ -62,15 +65,13 @@ def pages(folder: Path, count: int = PAGES) -> Path:
     return folder
 
 
-def contents(engine: Engine) -> dict[str, list[str]]:
-    """Chunk ids and texts by document."""
-    found = {}
-    for one in engine.documents():
-        found[one["document"]] = [f"{chunk.id} {chunk.text}" for chunk in engine.passages(one["document"])]
-    return found
+def contents(engine: Engine) -> tuple[dict[str, int], list[str]]:
+    """Numbers of chunks by document, and the ids of all chunks, which follow from documents and texts."""
+    with engine.snapshot() as snapshot:
+        return {one["document"]: one["chunks"] for one in engine.documents()}, [*snapshot.sample(10 * PAGES)]
 
 
-def as_local(folder: Path, tmp_path: Path) -> dict[str, list[str]]:
+def as_local(folder: Path, tmp_path: Path) -> tuple[dict[str, int], list[str]]:
     with Engine(tmp_path / "local", load(start=str(tmp_path), environ=NO_VECTORS)) as local:
         local.sync([folder])
         return contents(local)
@@ -167,8 +168,9 @@ def all_at_work(engine: Engine, workers: list[subprocess.Popen[str]]):  # type: 
 
     end = time.monotonic() + 60
     while len(seen) < len(workers) and time.monotonic() < end:
-        for number in range(8):
+        for number in range(len(workers) - len(seen)):
             queue.offer("tidy", f"index {number}")
+        time.sleep(0.01)
         seen |= {worker.pid for worker in workers for holder in holders("tidy") if f" {worker.pid} " in holder}
     while any(queue.counts().values()):
         time.sleep(0.01)
@@ -176,7 +178,7 @@ def all_at_work(engine: Engine, workers: list[subprocess.Popen[str]]):  # type: 
 
 
 def test_changes_of_all_kinds_count_as_if_one_had_read_all(cluster: Engine, tmp_path: Path) -> None:
-    folder = pages(tmp_path / "pages")
+    folder = pages(tmp_path / "pages", 120)
     (folder / "p030.jsonl").write_text(json.dumps({"_id": "shared", "text": "Same."}) + "\n")
     stop = Event()
     done: list[str] = []
@@ -203,10 +205,10 @@ def change(folder: Path, step: int) -> None:
     for n in range(70):
         (folder / f"p{n:03}.md").write_text(f"# Page {n}\n\nThe walrus of step {step}.\n")
     if step == 0:
-        for n in range(140, 150):
+        for n in range(75, 80):
             (folder / f"p{n:03}.md").rename(folder / f"moved{n}.md")
-        (folder / "p130.jsonl").write_text(json.dumps({"_id": "shared", "text": "Same."}) + "\n")  # another has the id
-    for n in range(150 + 5 * step, 155 + 5 * step):
+        (folder / "p110.jsonl").write_text(json.dumps({"_id": "shared", "text": "Same."}) + "\n")  # another has the id
+    for n in range(80 + 5 * step, 85 + 5 * step):
         (folder / f"p{n:03}.md").unlink()
     if step == 1:
         (folder / "p030.jsonl").write_text(json.dumps({"_id": "other", "text": "Same."}) + "\n")  # now it is free
@@ -235,6 +237,35 @@ def test_whoever_has_lost_a_slice_stops_and_commits_nothing(cluster: Engine, tmp
     assert stored(cluster, "documents") == documents + 1
     assert [*queue.results("")] == [late.key]
     queue.withdraw("")
+
+
+def test_a_slice_that_was_read_before_a_collection_became_private_is_private(
+    cluster: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = pages(tmp_path / "pages", 3)
+    cluster.sync([folder], collection="notes")
+    one_slice(cluster, folder)
+    job = queue_of(cluster).take([slice_kind(cluster.settings, cluster.index)], 30)
+    assert job is not None
+    original, calls = PostgresJobWriter._points, []
+
+    def points(self: PostgresJobWriter, versions: Any) -> int | None:
+        first = original(self, versions)
+        calls.append(first)
+        if len(calls) == 1:  # its points are written: now it is for fewer
+            cluster.set_audience("notes", "private")
+        return first
+
+    monkeypatch.setattr(PostgresJobWriter, "_points", points)
+    with Formats(cluster.settings) as formats:
+        read_slice(cluster.index, cluster.settings, formats, job, Event())
+    assert len(calls) == 2  # what was made of the old audience was thrown away
+    assert "new.md" in contents(cluster)[0]
+    assert cluster.documents(viewer=EVERYONE) == []
+    assert cluster.search("walrus", mode="lexical", viewer=EVERYONE).results == ()
+    assert stored(cluster, "reserved") == 0
+    cluster.set_audience("notes", "public")
+    queue_of(cluster).withdraw("")
 
 
 def test_an_interrupted_sync_withdraws_its_slices_and_keeps_what_was_read(cluster: Engine, tmp_path: Path) -> None:

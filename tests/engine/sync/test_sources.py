@@ -186,7 +186,7 @@ class TestReadingBeforeTheLock:
         self, engine: Engine, box: Any, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """A stamp that is not sure proves nothing of what was changed after the reading began."""
-        monkeypatch.setattr("watersmeet.engine.sync.root_sync.TICK_NS", 0)
+        monkeypatch.setattr("watersmeet.engine.sync.scan.TICK_NS", 0)
         box.sure = False
         box.on_read = lambda: setattr(box, "when", datetime.now(UTC))
         engine.sync([BOX])

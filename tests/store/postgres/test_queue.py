@@ -194,3 +194,11 @@ def test_the_command_works_until_nothing_is_left(
         assert [one for one in jobs if "problem" in one] == []
         assert report["jobs"] == len(jobs) >= 3
         assert run(["search", "otter", *place]) == 0
+        capsys.readouterr()
+        filling.index.queue().offer("sync@elsewhere", "/notes")  # type: ignore[attr-defined]
+        assert run(["status", *place]) == 0
+        assert json.loads(capsys.readouterr().out)["jobs"] == {"waiting": 1, "running": 0, "failed": 0}
+        assert run(["work", "--once", "--no-offer", *place]) == 0  # what only others can do is no reason to wait
+        capsys.readouterr()
+        assert run(["status", *place[1:]]) == 0
+        assert "1 waiting, 0 running" in capsys.readouterr().out

@@ -53,6 +53,7 @@ def status(visible_index: VisibleIndex, settings: Settings, index: Index, viewer
         "bytes_per_chunk": {} if is_limited(viewer) else _bytes_per_chunk(index, facts["chunks"]),
         "index": os.path.abspath(index.place) if not index.remote else index.place,
         "sources": sources(snapshot, settings, viewer),
+        **_jobs(index, viewer),
     }
 
 
@@ -79,6 +80,13 @@ def sources(snapshot: Snapshot, settings: Settings, viewer: Viewer | None) -> li
             }
         )
     return found
+
+
+def _jobs(index: Index, viewer: Viewer | None) -> dict[str, Any]:
+    """The queue of an index that has one: jobs that wait, that are being done, and that failed before."""
+    if is_limited(viewer) or not hasattr(index, "job_counts"):
+        return {}
+    return {"jobs": index.job_counts()}
 
 
 def _bytes_per_chunk(index: Index, chunks: int) -> dict[str, float]:

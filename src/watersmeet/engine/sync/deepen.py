@@ -186,6 +186,7 @@ class _Pass:
         """Whether to look again for rows: others may leave some of theirs."""
         if not self.wait or self.claims is None or not self.claims.others():
             return False
+        self.progress(Progress(f"embedding ({self.name})", self.total - self.left, self.total, "chunks"))
         time.sleep(POLL_SECONDS)
         return True
 

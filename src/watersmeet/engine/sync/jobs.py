@@ -11,6 +11,8 @@ from watersmeet.core.queue import Job, Queue
 
 SYNC, EMBED, TIDY = "sync", "embed", "tidy"
 LEASE_SECONDS = 30.0
+RETRY_SECONDS = 5.0
+"""Pause before the second attempt."""
 EMBEDDERS = 8
 """How many workers at most are asked to embed for a tier at a time."""
 ROWS = 256

@@ -41,44 +41,16 @@ from watersmeet.engine.sync.dates import DEFAULT, Dates
 from watersmeet.engine.sync.formats import Format, Formats, install_hint
 from watersmeet.engine.sync.parsers import ending, form_of, parse_safely, readers
 from watersmeet.engine.sync.report import Progress, ProgressCallback, SyncReport, WarningList
+from watersmeet.engine.sync.scan import Scan, unchanged
 from watersmeet.parse._values import created as stated_created
 from watersmeet.parse._values import modified as stated_modified
 from watersmeet.present.reassemble import LEVELS, OVERLAP, irregular_levels
 
-TICK_NS = 2_000_000_000
-"""A file changed less than this before it was read may change again and keep its time stamp."""
 MIN_SHARED = 65
 """Fewer files are read by one process: a slice takes longer to offer than to read."""
 SET_HERE = (LEVELS, OVERLAP, CREATED, OWN_AUDIENCE)
 """Fields that no file can set."""
 REST_KEPT = "documents that it did not reach are kept unchanged"
-
-
-def unchanged(state: FileState | None, item: Found) -> bool:
-    """Whether an item need not be read, since its stamp proves that it is unchanged."""
-    if state is None or not item.stamp or state.stamp != item.stamp:
-        return False
-    return item.sure or (item.modified is not None and item.modified.timestamp() * 1e9 < state.read_ns - TICK_NS)
-
-
-@dataclass(slots=True)
-class _Scan:
-    """The result of a scan, by name below the root."""
-
-    found: dict[str, Found] = field(default_factory=dict)
-    same: set[str] = field(default_factory=set)
-    stamps: dict[str, str] = field(default_factory=dict)  # new stamps of unchanged items
-    gone: set[str] = field(default_factory=set)
-    whole: Whole | None = None
-
-    def lost(self, name: str) -> bool:
-        return name in self.gone or (self.whole is not None and name not in self.found and name not in self.same)
-
-    def leave_out(self, name: str) -> None:
-        self.found.pop(name, None)
-        self.stamps.pop(name, None)
-        self.gone.discard(name)
-        self.same.add(name)
 
 
 class Sharing(Protocol):
@@ -244,7 +216,7 @@ class RootSync:
         self.report.left += files
         self.batch.commit()
 
-    def _leave_to_others(self, scan: _Scan, states: Mapping[str, FileState]) -> None:
+    def _leave_to_others(self, scan: Scan, states: Mapping[str, FileState]) -> None:
         """Skip files that another writer has read since the source was scanned; the next sync reads them."""
         before = states if self.before is None else self.before
         others = [name for name in {*states, *before} if states.get(name) != before.get(name)]
@@ -295,8 +267,8 @@ class RootSync:
         """A callback of the batch for a document whose id another process has taken meanwhile."""
         self.report.skipped.append(Skipped(put.document.path, self._taken_reason(put.document.id)))
 
-    def _scan(self, uri: str, states: Mapping[str, FileState]) -> _Scan:
-        scan = _Scan()
+    def _scan(self, uri: str, states: Mapping[str, FileState]) -> Scan:
+        scan = Scan()
         missing: dict[tuple[str, str], Counter[str]] = {}
         stamps = {self._below(n) if self.scope else n: state.stamp for n, state in states.items() if state.stamp}
         theirs = [o.path for o in self.others if o.kind == self.root.kind and self.source.within(o.path, uri)]
@@ -348,7 +320,7 @@ class RootSync:
         real = os.path.realpath(place) if os.path.isabs(place) else place
         return any(self.source.within(one, other) for other in self.closed for one in (place, real))
 
-    def _sort_in(self, item: Found, scan: _Scan, missing: dict[tuple[str, str], Counter[str]]) -> None:
+    def _sort_in(self, item: Found, scan: Scan, missing: dict[tuple[str, str], Counter[str]]) -> None:
         """Add a found item to the scan, unless its format is left out or cannot be read here."""
         format = self.formats.of(item)
         if format is None:

@@ -12,7 +12,7 @@ import math
 import os
 import secrets
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
@@ -20,7 +20,7 @@ from socket import gethostname
 from threading import Event
 from typing import cast
 
-from watersmeet.core.errors import LeaseLost, SourceProblem, Stopped, WatersmeetError
+from watersmeet.core.errors import LeaseLost, Stopped, WatersmeetError
 from watersmeet.core.index import Index
 from watersmeet.core.indexing import Found, Source
 from watersmeet.core.queue import HasJobs, Job, Queue, SharingWriter
@@ -31,7 +31,7 @@ from watersmeet.engine.settings.settings import Settings
 from watersmeet.engine.sync.batch import Batch
 from watersmeet.engine.sync.dates import Dates
 from watersmeet.engine.sync.formats import Formats, ParserVersions
-from watersmeet.engine.sync.jobs import LEASE_SECONDS, leased
+from watersmeet.engine.sync.jobs import LEASE_SECONDS, RETRY_SECONDS, leased
 from watersmeet.engine.sync.report import SyncReport, cancellable
 from watersmeet.engine.sync.root_sync import RootSync
 from watersmeet.engine.sync.sources import Sources
@@ -44,6 +44,7 @@ MAX_FILES = 512
 CHOOSING = frozenset({"include", "exclude", "recursive"})
 """Settings of a source by which only a scan goes."""
 POLL_SECONDS = 0.1
+RENEW_SECONDS = 0.5
 
 
 def slice_kind(settings: Settings, index: Index) -> str:
@@ -140,69 +141,90 @@ class SharedReading:
         queue, catalogue = cast(HasJobs, self.index).queue(), cast(SharingWriter, run.catalogue)
         own = f"{run.root.id}/"
         queue.withdraw(own)  # of one who was killed: whoever has the lease of the root reads it
-        batch = f"{own}{secrets.token_hex(4)}/"
-        slices: dict[str, str] = {}
-        files: dict[str, int] = {}
+        reading = _Reading(self, queue, run, slice_kind(self.settings, self.index), f"{own}{secrets.token_hex(4)}/")
+        listed_under, slices = catalogue.listed_under(run.root.id), {}
         for number, part in enumerate(cut(changed)):
             states = [moved[item.name] for item in part if item.name in moved]
-            made = Slice(run.root.id, catalogue.listed_under(run.root.id), run.again, (*run.outdated,), part, states)
-            slices[f"{batch}{number:06}"], files[f"{batch}{number:06}"] = made.to_json(), len(part)
-        kind = slice_kind(self.settings, self.index)
-        queue.offer_all(kind, slices)
+            made = Slice(run.root.id, listed_under, run.again, (*run.outdated,), part, states)
+            slices[f"{reading.batch}{number:06}"] = made.to_json()
+            reading.left[f"{reading.batch}{number:06}"] = part
+        queue.offer_all(reading.kind, slices)
         try:
             with catalogue.resting():
-                self._work(queue, kind, batch, run, files, {item.name: item for item in changed}, until)
+                reading.work(until)
         finally:
             with suppress(WatersmeetError):
-                queue.withdraw(batch)
-        return sum(files.values())
+                queue.withdraw(reading.batch)
+        return sum(map(len, reading.left.values()))
 
-    def _work(
-        self,
-        queue: Queue,
-        kind: str,
-        batch: str,
-        run: RootSync,
-        left: dict[str, int],
-        items: Mapping[str, Found],
-        until: float,
-    ) -> None:
-        done: set[str] = set()
-        while left and time.monotonic() <= until:
-            job = queue.take([kind], self.lease)
+
+@dataclass(slots=True)
+class _Reading:
+    """One root that is being read. `left`: slices that nobody has finished, by key."""
+
+    by: SharedReading
+    queue: Queue
+    run: RootSync
+    kind: str
+    batch: str
+    left: dict[str, list[Found]] = field(default_factory=dict)
+    done: set[str] = field(default_factory=set)
+    renewed: float = 0.0
+
+    def work(self, until: float) -> None:
+        while self.left and time.monotonic() <= until:
+            job = self.queue.take([self.kind], self.by.lease)
             if job is not None:
-                self._do(queue, job)
-            results = queue.results(batch, done)
+                self._do(job)
+            results = self.queue.results(self.batch, self.done)
             for key, result in sorted(results.items()):
-                done.add(key)
-                run.add(json.loads(result), items)
-                run.committed(left.pop(key))
-            if results:
-                run.catalogue.renew()
-            elif job is None:
+                self.done.add(key)
+                items = self.left.pop(key)
+                self.run.add(json.loads(result), {item.name: item for item in items})
+                self.run.committed(len(items))
+            self._renew()
+            if job is None and not results:
+                self.run.committed(0)  # nothing new, but a chance to stop
                 time.sleep(POLL_SECONDS)
 
-    def _do(self, queue: Queue, job: Job) -> None:
-        with leased(queue, job, self.lease) as over:
+    def _do(self, job: Job) -> None:
+        with leased(self.queue, job, self.by.lease) as over:
             try:
-                read_slice(self.index, self.settings, self.formats, job, over)
+                read_slice(self.by.index, self.by.settings, self.by.formats, job, over, self._renew)
             except (LeaseLost, Stopped):  # another does it
                 pass
             except BaseException as error:
+                own = job.key.startswith(self.batch)
                 with suppress(WatersmeetError):
-                    queue.give_back(job, str(error), 0)
-                raise
+                    self.queue.give_back(job, str(error), 0 if own else RETRY_SECONDS)
+                if own or not isinstance(error, WatersmeetError | OSError):
+                    raise
+
+    def _renew(self) -> None:
+        """Show those who wait for the root that it is being read."""
+        if time.monotonic() - self.renewed > RENEW_SECONDS:
+            self.run.catalogue.renew()
+            self.renewed = time.monotonic()
 
 
-def read_slice(index: Index, settings: Settings, formats: Formats, job: Job, over: Event) -> None:
-    """Read the files of a slice and commit what is in them, which ends the job. `over`: to stop before that."""
+def read_slice(
+    index: Index,
+    settings: Settings,
+    formats: Formats,
+    job: Job,
+    over: Event,
+    going_on: Callable[[], None] = lambda: None,
+) -> None:
+    """Read the files of a slice and commit what is in them, which ends the job. `over`: to stop before that; `going_on`
+    is called before each file."""
     part = Slice.from_json(job.content)
     giving = [state.id for state in part.moved]
     with cast(HasJobs, index).job_writer(writer_options(index, settings), job, giving) as catalogue:
         roots = catalogue.roots()
         root = next((one for one in roots if one.id == part.root), None)
         if root is None:
-            raise SourceProblem("what is being read was taken out of the index meanwhile", "nothing is to be done")
+            cast(HasJobs, index).queue().withdraw(job.key)
+            raise LeaseLost("what is being read was taken out of the index meanwhile", "nothing is to be done")
         batch = Batch(catalogue, settings.section("writer").batch_chunks, math.inf)
         source = Sources(settings).of(root.kind)
         run = RootSync(
@@ -211,7 +233,7 @@ def read_slice(index: Index, settings: Settings, formats: Formats, job: Job, ove
             source=source,
             formats=formats,
             report=SyncReport(),
-            progress=cancellable(over),
+            progress=cancellable(over, lambda _: going_on()),
             root=root,
             others=[other for other in roots if other.id != root.id],
             dates=Dates(settings.section("index").dates, source.dating(part.items)),

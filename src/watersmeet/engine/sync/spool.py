@@ -14,7 +14,7 @@ from watersmeet.core.indexing import Dating, Found, Gone, Note, Offer, Pending, 
 from watersmeet.core.lazy_dataclass import dataclass
 from watersmeet.core.writing import FileState
 from watersmeet.engine.sync.report import Progress, ProgressCallback
-from watersmeet.engine.sync.root_sync import unchanged
+from watersmeet.engine.sync.scan import unchanged
 
 
 @dataclass(slots=True)

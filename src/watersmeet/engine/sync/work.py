@@ -22,7 +22,7 @@ from watersmeet.engine.engine import Engine
 from watersmeet.engine.index.tiers import due
 from watersmeet.engine.sync.deepen import facts_of
 from watersmeet.engine.sync.formats import Formats
-from watersmeet.engine.sync.jobs import EMBED, LEASE_SECONDS, SYNC, TIDY, leased, offer_embedding
+from watersmeet.engine.sync.jobs import EMBED, LEASE_SECONDS, RETRY_SECONDS, SYNC, TIDY, leased, offer_embedding
 from watersmeet.engine.sync.report import cancellable
 from watersmeet.engine.sync.slices import read_slice, slice_kind
 from watersmeet.engine.sync.sources import is_address
@@ -30,7 +30,6 @@ from watersmeet.engine.sync.sources import is_address
 WINDOW_SECONDS = 20.0
 """How long a worker embeds before it lets others choose what is next."""
 POLL_SECONDS = 1.0
-RETRY_SECONDS = 5.0
 MAX_RETRY_SECONDS = 600.0
 
 
@@ -98,23 +97,24 @@ class Worker:
     def run(self, stop: Event, until_empty: bool = False) -> int:
         """Do jobs until `stop` is set, or with `until_empty` until none is left; returns how many were done."""
         count = 0
-        while not stop.is_set():
-            job = self.queue.take(self._kinds, self._lease)
-            if job is not None:
-                count += self._do(job, stop)
-            elif until_empty and not any(self.queue.counts(self._kinds)[name] for name in ("waiting", "running")):
-                break
-            else:
-                stop.wait(POLL_SECONDS)
+        with Formats(self.engine.settings) as formats:
+            while not stop.is_set():
+                job = self.queue.take(self._kinds, self._lease)
+                if job is not None:
+                    count += self._do(job, formats, stop)
+                elif until_empty and not any(self.queue.counts(self._kinds)[name] for name in ("waiting", "running")):
+                    break
+                else:
+                    stop.wait(POLL_SECONDS)
         return count
 
-    def _do(self, job: Job, stop: Event) -> bool:
+    def _do(self, job: Job, formats: Formats, stop: Event) -> bool:
         start = time.perf_counter()
         problem = ""
         with leased(self.queue, job, self._lease, stop) as over:
             try:
                 if job.kind == self._slices:  # its commit is its end
-                    self._read(job, over)
+                    read_slice(self.engine.index, self.engine.settings, formats, job, over)
                 else:
                     self._work(job, over)
                     self.queue.finish(job)
@@ -131,10 +131,6 @@ class Worker:
                     self.queue.give_back(job, problem, pause)
         self._done(Done(job, problem, (time.perf_counter() - start) * 1000))
         return not problem
-
-    def _read(self, job: Job, over: Event) -> None:
-        with Formats(self.engine.settings) as formats:
-            read_slice(self.engine.index, self.engine.settings, formats, job, over)
 
     def _work(self, job: Job, over: Event) -> None:
         progress = cancellable(over, lambda _: None)

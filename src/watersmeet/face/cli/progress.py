@@ -42,13 +42,15 @@ class _Log:
     def __init__(self) -> None:
         self._doing = ""
         self._start = self._last_line = 0.0
+        self._last: Progress | None = None
 
     def __call__(self, step: Progress) -> None:
         now = time.monotonic()
         if step.doing != self._doing:
             self._doing, self._start, self._last_line = step.doing, now, now
-        if not step.total or not step.done:
+        if not step.total or not step.done or step == self._last:
             return
+        self._last = step
         text = f"{step.doing} {step.done} of {step.total} {step.unit}"
         if step.unit != "files":
             if now - self._last_line < LOG_INTERVAL_SECONDS and step.done < step.total:

@@ -42,6 +42,7 @@ def _lines(status: dict[str, Any]) -> list[tuple[str, str]]:
         *([("database", _database(status["database"]))] if "database" in status else []),
         *((name, ", ".join(f"{k} {count}" for k, count in status[name].items())) for name in ("kinds", "collections")),
         *([("disk", _disk(status["bytes_per_chunk"]))] if status["bytes_per_chunk"] else []),
+        *([("jobs", _jobs(status["jobs"]))] if "jobs" in status else []),
         *([("languages", _languages(status["languages"]))] if status["languages"] else []),
         *((name, _covered(signal)) for name, signal in status["signals"].items()),
         *_missing(status["signals"]),
@@ -58,6 +59,12 @@ def _database(state: dict[str, Any]) -> str:
 def _disk(sizes: dict[str, float]) -> str:
     """Bytes of each part of the index."""
     return ", ".join(f"{part} {size:,.0f}" for part, size in sizes.items()) + " bytes a chunk"
+
+
+def _jobs(counts: dict[str, int]) -> str:
+    """The queue of an index on servers."""
+    failed = f", {counts['failed']} failed before" if counts["failed"] else ""
+    return f"{counts['waiting']} waiting{failed}, {counts['running']} running"
 
 
 def _languages(shares: dict[str, float]) -> str:

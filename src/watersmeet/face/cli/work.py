@@ -17,7 +17,7 @@ from watersmeet.face.cli.common import common, dumps, opened, print_line
 @click.option("--no-offer", is_flag=True, help="Only take jobs that others offer.")
 @common
 def work_command(once: bool, no_offer: bool, index: str, as_json: bool, quiet: bool) -> None:
-    """Take jobs of an index on servers: read roots, make vectors, publish statistics, bury dead rows.
+    """Take jobs of an index on servers: read folders and slices of them, make vectors, tidy up.
 
     Any number of workers share the jobs, on any machines. If one is killed, another does its job once its lease has
     run out. Folders are read by workers on the machine that has them. Ctrl-C ends it after what is committed.

@@ -195,6 +195,11 @@ class Postgres:
         self.make_lasting()
         return PostgresQueue(self.lasting)
 
+    def job_counts(self) -> dict[str, int]:
+        from watersmeet.store.postgres.queue import counts_of
+
+        return counts_of(self.lasting)
+
     @contextmanager
     def job_writer(self, options: WriterOptions, job: Job, giving: Collection[int]) -> Iterator[PostgresJobWriter]:
         from watersmeet.store.postgres.job_writer import open_job_writer

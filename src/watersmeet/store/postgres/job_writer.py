@@ -63,15 +63,22 @@ class PostgresJobWriter(PostgresWriter):
                 versions = self._versions(given)
                 first = self._points(versions)
                 try:
-                    with self._leases.held(WRITER, max(self._wait, 600.0)) as self.lease:
-                        if self._basis() == basis:  # else again, from what it is now
+                    with self._turn():
+                        if self._basis() == basis:
                             return self._apply(given, versions, first, self._end if last else _go_on)
-                    self._give_back(first)
                 except BaseException:
                     self._give_back(first)
                     raise
-                finally:
-                    self.lease = None
+                self._give_back(first)  # and again, from what it is now
+
+    @contextmanager
+    def _turn(self) -> Iterator[None]:
+        """Nobody else writes in the block."""
+        try:
+            with self._leases.held(WRITER, max(self._wait, 600.0)) as self.lease:
+                yield
+        finally:
+            self.lease = None
 
     def _basis(self) -> Any:
         """What points are made from, besides the documents: who may see collections, and how words are weighed."""
