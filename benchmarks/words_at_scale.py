@@ -267,8 +267,8 @@ def asked(corpus: Corpus, text: Any, qdrant: Qdrant, pid: int, limit: int) -> di
             "same": same,
             **{store: cost.report() for store, cost in costs.items()},
         }
-        ours, theirs = (quantiles(one) for one in (costs["tantivy"].client, costs["qdrant"].server))
-        report[name]["server_to_tantivy"] = {of: round(theirs[of] / ours[of], 2) for of in ("p50", "p99")}
+        one, other = quantiles(costs["tantivy"].client), quantiles(costs["qdrant"].server)
+        report[name]["server_to_tantivy"] = {of: round(other[of] / one[of], 2) for of in ("p50", "p99")}
     return report
 
 

@@ -18,6 +18,7 @@ from watersmeet.store.postgres.catalogue import Catalogue, start_afresh, write_a
 from watersmeet.store.postgres.changes import Commit, refused_of
 from watersmeet.store.postgres.epochs import COUNTED, averages, publish
 from watersmeet.store.postgres.leases import WRITER, without_fence
+from watersmeet.store.postgres.points import make_words
 from watersmeet.store.postgres.records import PostgresRecords
 from watersmeet.store.postgres.vectors import store_points
 from watersmeet.store.postgres.versions import (
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
     from watersmeet.store.postgres.leases import Leases
     from watersmeet.store.postgres.pool import Db
 
-REWRITE_ROWS = 2000
 DRIFT = 0.04
 """A change of the average length by which words are weighed anew: a fifth of the orders of ten differ from then on."""
 GROWN = 1.0
@@ -374,27 +374,9 @@ class PostgresWriter(Catalogue):
         weighed = averages(self.db)
         ((points, words),) = self.db.execute("SELECT points, words FROM head").fetchall()
         name = f"words-{1 + int(words.partition('-')[2] or 1)}"
-        qdrant = self.generation.qdrant
-        qdrant.drop(f"{points}-{name}")
-        qdrant.make(f"{points}-{name}")
-        last = 0
-        while True:
-            sql = (
-                "SELECT c.row, d.name FROM chunks c JOIN documents d ON d.key = c.document"
-                " WHERE c.died IS NULL AND c.row > %s ORDER BY c.row LIMIT %s"
-            )
-            found = dict(self.db.execute(sql, [last, REWRITE_ROWS]).fetchall())
-            if not found:
-                break
-            last = max(found)
-            stored = stored_versions(self.db, set(found.values()))
-            chunks = [(chunk, one) for one in stored.values() for chunk in one.chunks if chunk.before in found]
-            for chunk, _ in chunks:
-                chunk.row = chunk.before or 0
-            qdrant.put(f"{points}-{name}", [chunk.point(weighed, one.payload) for chunk, one in chunks])
-            self.renew()
+        make_words(self.generation, self.db, f"{points}-{name}", weighed, self.renew)
         with self.transaction() as db:
             db.execute("UPDATE head SET words = %s, averages = %s", [name, weighed])
             publish(db)
             self.next_commit(db)
-        qdrant.drop(f"{points}-{words}")
+        self.generation.qdrant.drop(f"{points}-{words}")
