@@ -7,18 +7,21 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
-from cluster_indexes import cluster_environment, cluster_index, points_of
+from cluster_indexes import NO_VECTORS, cluster_environment, cluster_index, cluster_settings, points_of
 from clusters import NOT_RUN, Qdrant, missing, restart_postgres, running
 from engine_filling import EngineFilling
 from serving import served
 from watersmeet import Engine
 from watersmeet.core.errors import DatabaseDown, DatabaseProblem, WatersmeetError
 from watersmeet.core.index import Check
-from watersmeet.core.model import Request
+from watersmeet.core.model import DocId, Request
+from watersmeet.core.writing import Changes
+from watersmeet.engine.index.writer import open_for_writing
 from watersmeet.engine.settings.settings import load
 from watersmeet.store.qdrant.nodes import Nodes
 from watersmeet.testing.contracts.corpus import page
@@ -86,6 +89,23 @@ def test_a_dead_postgresql_is_an_error_until_it_answers(filling: EngineFilling) 
             assert raised.value.hint
             assert [check.name for check in filling.index.check() if not check.ok] == ["index"]
         eventually(engine, (["a.md"], set()))
+
+
+def test_postgresql_restarted_under_a_writer_holds_nobody_up(filling: EngineFilling) -> None:
+    """The writer could not release its lease, which would last for half a minute."""
+    settings = cluster_settings({**NO_VECTORS, "WATERSMEET__WRITER__LOCK_SECONDS": "15"})
+    with ExitStack() as writing:
+        opened = writing.enter_context(open_for_writing(filling.index, settings))
+        with restart_postgres():
+            with pytest.raises(DatabaseDown):
+                opened.catalogue.commit(Changes(removed=[DocId("a.md")]))
+            writing.close()
+    other = EngineFilling(filling.place, settings)
+    other.put([page("b.md", ((), "A gull."))])
+    other.index.close()
+    with filling.index.snapshot() as snapshot:
+        assert [record.document for record in snapshot.records()] == ["a.md", "b.md"]
+        assert [one.text for one in snapshot.passages_of(DocId("b.md"))] == ["A gull."]
 
 
 def test_a_killed_writer_holds_nobody_up(filling: EngineFilling) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import suppress
+from typing import Any
 
 import pytest
 
@@ -19,6 +20,7 @@ from watersmeet.engine.index.location import open_index
 from watersmeet.engine.index.writer import open_for_writing
 from watersmeet.store.postgres.index import Postgres
 from watersmeet.store.postgres.leases import WRITER
+from watersmeet.store.qdrant.nodes import Nodes
 from watersmeet.testing.contracts.corpus import STATIC, Given, page, vectors
 from watersmeet.testing.contracts.records import RecordsContract
 
@@ -133,6 +135,30 @@ def test_a_text_that_stays_keeps_its_vectors(filling: EngineFilling) -> None:
         assert snapshot.coverage(tier) == 0.5
 
 
+def test_a_vector_that_is_noted_during_a_commit_is_made_again_for_the_new_row(filling: EngineFilling) -> None:
+    """The point of the new row was written without it."""
+    given, other = page("a.md", ((), "A tern.")), page("b.md", ((), "An auk."))
+    filling.put([given, other])
+    filling.embed(STATIC, vectors([other]))
+    index, made = filling.index, vectors([given])
+    with index.snapshot() as snapshot:
+        rows = filling.rows(snapshot, made)
+    with open_for_writing(index, cluster_settings(SETTINGS)) as opened:
+        writer = opened.catalogue
+        changes = Changes(put=[put_of(page("a.md", ((), "A tern."), fields={"status": "new"}))])
+        versions = writer._versions(changes)
+        first = writer._points(versions)
+        adding = index.vector_store(STATIC).writer()
+        adding.add(list(rows.values()), list(made.values()))
+        adding.commit()
+        writer._apply(changes, versions, first)
+    with index.snapshot() as snapshot:
+        (tier,) = snapshot.tiers().values()
+        assert [one.text for one in snapshot.unseen(tier, 10)] == ["A tern."]
+        (found,) = snapshot.vectors(tier, ANY).nearest(list(made.values()), ANY, 10)
+        assert list(found) == [other.chunks[0].id]
+
+
 def test_indexes_of_one_cluster_know_nothing_of_each_other(filling: EngineFilling) -> None:
     secret = page("secret.md", ((), "A tern with a secret, ZEP-77."))
     filling.put([page("a.md", ((), "A tern."))])
@@ -212,6 +238,29 @@ def test_codes_are_compared_first_and_vectors_last(filling: EngineFilling) -> No
         assert found[1] == pytest.approx(found[0], abs=1e-6)
     with pytest.raises(ConfigError, match="quantization cannot be"):
         open_index("postgresql://localhost/none", cluster_settings({f"{of}QUANTIZATION": "scaler"}))
+
+
+@pytest.mark.parametrize(("most", "params"), [("2", {"exact": True}), ("1", {"hnsw_ef": 100})])
+def test_the_graph_is_followed_in_large_indexes_only(
+    most: str, params: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given = [page("a.md", ((), "A tern.")), page("b.md", ((), "An auk."))]
+    bodies: list[Any] = []
+    call = Nodes.call
+
+    def noted(nodes: Nodes, method: str, path: str, body: Any = None, seconds: float | None = None) -> Any:
+        bodies.append(body)
+        return call(nodes, method, path, body, seconds)
+
+    with cluster_index({**SETTINGS, "WATERSMEET__STORE__POSTGRES__EXACT_UP_TO": most}) as filling:
+        filling.put(given)
+        filling.embed(STATIC, vectors(given))
+        query = vectors(given)[given[0].chunks[0].id]
+        monkeypatch.setattr(Nodes, "call", noted)
+        with filling.index.snapshot() as snapshot:
+            snapshot.vectors(STATIC, ANY).nearest([query], ANY, 2)
+        monkeypatch.undo()
+    assert [one["params"] for one in bodies[0]["searches"]] == [params]
 
 
 def test_points_are_the_same_over_http(filling: EngineFilling) -> None:

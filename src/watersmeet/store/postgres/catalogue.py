@@ -68,8 +68,8 @@ class Catalogue:
 
     def set_meta(self, values: Mapping[str, str]) -> None:
         with self.transaction() as db:
+            self.next_commit(db)  # first, as in every commit: else two of them may wait for each other
             write_facts(db, values)
-            self.next_commit(db)
 
     def counts(self) -> tuple[int, int]:
         ((documents, chunks),) = self._read("SELECT coalesce(sum(documents), 0), coalesce(sum(chunks), 0) FROM counts")
@@ -84,11 +84,7 @@ class Catalogue:
         self.set_meta(facts)
 
     def expect_vectors(self, store: str, rows: Collection[Row]) -> None:
-        """A store has only these rows: the vectors of all others are gone."""
-        with self.transaction() as db:
-            db.execute("DELETE FROM vectors WHERE store = %s AND NOT row = ANY(%s)", [store, list(rows)])
-            recount(db, store)
-            self.next_commit(db)
+        """Nothing to be done: vectors are counted by the transaction that notes them."""
 
     # ------------------------------------------------------------ roots and collections
 
@@ -314,14 +310,3 @@ def write_facts(db: Db, values: Mapping[str, str]) -> None:
         db.execute(
             "INSERT INTO facts VALUES (%s, %s) ON CONFLICT (key) DO UPDATE SET value = excluded.value", [key, value]
         )
-
-
-def recount(db: Db, store: str) -> None:
-    """Count the rows of a store anew."""
-    for table in ("embedded", "weighted"):
-        db.execute(f"DELETE FROM {table} WHERE store = %s", [store])
-    db.execute(
-        "INSERT INTO embedded SELECT v.store, d.audience, count(*) FROM vectors v JOIN chunks c ON c.row = v.row"
-        " JOIN documents d ON d.key = c.document WHERE v.store = %s AND c.died IS NULL GROUP BY 1, 2",
-        [store],
-    )

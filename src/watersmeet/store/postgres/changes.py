@@ -110,9 +110,10 @@ class Commit:
         return found
 
     def _take_over(self, versions: Sequence[DocumentVersion], buried: Buried) -> None:
-        """The vectors whose points were written with the new rows."""
-        before = {chunk.before: chunk.row for one in versions for chunk in one.chunks if chunk.before is not None}
+        """The vectors whose points were written with the new rows; others may have been noted since."""
+        chunks = [chunk for one in versions for chunk in one.chunks]
         for store, kept in buried.vectors.items():
+            before = {chunk.before: chunk.row for chunk in chunks if store in chunk.stores}
             new = [(before[row], vector) for row, vector in kept.items() if row in before]
             lines = [(store, row, vector, self._number) for row, vector in new]
             copy(self._db, "vectors", "store, row, vector, born", lines)

@@ -66,6 +66,9 @@ class Postgres:
     m: int = option(16, "links of a vector in the HNSW graph; more find better and take more memory", least=0)
     ef_construct: int = option(128, "neighbours looked at when the graph is made", least=4)
     ef: int = option(100, "neighbours that a search looks at; more find better and take longer", least=1)
+    exact_up_to: int = option(
+        200_000, "vectors up to which all are compared, instead of following the graph, which misses some", least=0
+    )
     quantization: str = option(
         "none", "codes that vectors are compared by before the exact score: none, scalar (a quarter), binary (1/32)"
     )
@@ -95,6 +98,7 @@ class Postgres:
             self.shards,
             self.replicas,
             self.write_factor,
+            self.exact_up_to,
         )
 
     @property

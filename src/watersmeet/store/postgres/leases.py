@@ -25,6 +25,8 @@ SECONDS = 30.0
 """How long a lease lasts without being renewed: a stopped or separated process loses it then."""
 RENEW_SECONDS = 8.0
 POLL_SECONDS = 0.05
+LATE_SECONDS = 0.5
+"""Between tries to release a lease while PostgreSQL does not answer."""
 WANTED_SECONDS = 3.0
 """How long a wish to write counts, unless it is repeated."""
 TURN_SECONDS = 1.0
@@ -89,7 +91,21 @@ class Leases:
 
     def release(self, lease: Lease) -> None:
         self._forget(lease)
-        with suppress(WatersmeetError), self._pool.connection() as db:  # else it runs out
+        try:
+            self._give_back(lease)
+        except WatersmeetError:  # also if PostgreSQL was restarted: nobody should have to wait until it runs out
+            Thread(target=self._release_late, args=(lease,), name="watersmeet-release", daemon=True).start()
+
+    def _release_late(self, lease: Lease) -> None:
+        """Release a lease as soon as PostgreSQL answers again, unless it has run out by then."""
+        end = time.monotonic() + SECONDS
+        while time.monotonic() < end and not self._stop.wait(LATE_SECONDS):
+            with suppress(WatersmeetError):
+                self._give_back(lease)
+                return
+
+    def _give_back(self, lease: Lease) -> None:
+        with self._pool.connection() as db:
             db.execute(
                 "UPDATE leases SET holder = '', expires = clock_timestamp() WHERE name = %s AND holder = %s"
                 " AND fence = %s",

@@ -24,8 +24,6 @@ MAX_EQUAL = 500
 """Hits fetched at most to order equal scores; beyond, any of them may be left out."""
 MAX_SCORED = 400
 """Rows in one filter by row: with more, Qdrant gets slow."""
-MAX_COMPARED = 50_000
-"""With at most so many vectors all are compared: following the graph misses some, above all among near copies."""
 RARE, MANY = 3, 32
 """The rows of an identifier that at most `RARE` rows have are fetched in the same call: a later stage needs them for
 each identifier alone. `MANY` rows are fetched, since some of them are dead."""
@@ -136,7 +134,7 @@ class LiveWords(_Searched):
 class LiveVectors(_Searched):
     def __init__(self, snapshot: PostgresSnapshot, tier: Tier, visible: Condition) -> None:
         super().__init__(snapshot, visible)
-        self._tier, self._exact = tier, snapshot.embedded(tier) <= MAX_COMPARED
+        self._tier, self._exact = tier, snapshot.embedded(tier) <= snapshot.qdrant.shape.exact_up_to
 
     @property
     def _store(self) -> str:
@@ -146,10 +144,13 @@ class LiveVectors(_Searched):
         """The query in Qdrant's form; None if it is zero."""
         if not isinstance(vector, Weighted):
             return [float(value) for value in vector] if vector.any() else None
-        weights = dict(zip(vector.terms.tolist(), vector.weights.tolist(), strict=True))
-        if vector.rarely and weights:
-            size, counts = self._snapshot.weighted(self._tier, self._visible, weights)
-            weights = {term: weight * rarity(counts.get(term, 0), size) for term, weight in weights.items()}
+        terms = dict(zip(vector.terms.tolist(), vector.weights.tolist(), strict=True))
+        size, known = self._snapshot.weighted(self._tier, self._visible, terms)
+        weights = {
+            number: terms[term] * (rarity(count, size) if vector.rarely else 1.0)
+            for term, number, count in known
+            if terms[term] > 0
+        }
         return sparse(weights) if weights else None
 
     def nearest(self, queries: Sequence[Any], condition: Condition, limit: int) -> list[dict[ChunkId, float]]:

@@ -110,12 +110,15 @@ class PostgresWriter(Catalogue):
         if not self.building:  # else all words are weighed at its end, with the lengths of all
             qdrant.make(f"{points}-{words}")
             qdrant.put(f"{points}-{words}", [chunk.point(pinned, payloads[chunk.row]) for chunk in chunks])
-        before = {chunk.before: chunk.row for chunk in chunks if chunk.before is not None}
+        before = {chunk.before: chunk for chunk in chunks if chunk.before is not None}
         for store, dimension in self.db.execute("SELECT name, dimension FROM stores").fetchall():
             sql = "SELECT row, vector FROM vectors WHERE store = %s AND row = ANY(%s)"
             kept = [(before[row], bytes(made)) for row, made in self.db.execute(sql, [store, list(before)])]
             if kept:
-                qdrant.put(f"{points}-{store}", store_points(kept, dimension, payloads))
+                given = [(chunk.row, made) for chunk, made in kept]
+                qdrant.put(f"{points}-{store}", store_points(given, dimension, payloads))
+            for chunk, _ in kept:
+                chunk.stores.add(store)
         return first
 
     def _reserve(self, count: int) -> int:

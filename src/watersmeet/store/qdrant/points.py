@@ -43,6 +43,7 @@ class Shape:
     shards: int = 1
     replicas: int = 1
     write_factor: int = 1
+    exact_up_to: int = 200_000
 
     def __post_init__(self) -> None:
         if self.quantization not in QUANTIZATIONS:
