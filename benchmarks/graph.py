@@ -31,7 +31,7 @@ sys.path.insert(0, str(ROOT / "tests" / "helpers"))
 from clusters import Qdrant as Server
 from watersmeet.engine.models import embedder
 from watersmeet.engine.settings.settings import load
-from watersmeet.store.qdrant.nodes import Nodes
+from watersmeet.store.qdrant.nodes import Access, Nodes
 from watersmeet.store.qdrant.points import Point, Qdrant, Shape
 
 QUESTIONS, FETCHED, BEST, BATCH = 300, 133, 100, 2000
@@ -145,7 +145,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     with tempfile.TemporaryDirectory(prefix="wm-graph-") as place:
         server = Server(Path(place) / "qdrant")
         try:
-            nodes = Nodes([server.url], [server.grpc_port], "", 120.0, 600.0)
+            nodes = Nodes([server.url], [server.grpc_port], Access(), 120.0, 600.0)
             qdrant = Qdrant(nodes, shape)
             report["filling"] = filled(qdrant, rows, server)
             print(json.dumps(report), file=sys.stderr, flush=True)

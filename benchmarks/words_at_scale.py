@@ -201,28 +201,27 @@ def quantiles(values: Sequence[float]) -> dict[str, float]:
 
 def filled(corpus: Corpus, text: Any, qdrant: Qdrant, pid: int) -> dict[str, Any]:
     """Both stores with all chunks; how long each took."""
-    cost, tantivy_cpu, encoding = Cost(pid), 0.0, 0.0
+    cost, encoding = Cost(pid), 0.0
     qdrant.make("words")
     writer = text.writer()
-    server, begin = cost._server(), time.perf_counter()
+    server, begin, process = cost._server(), time.perf_counter(), time.process_time()
     for start in range(0, corpus.size, BATCH):
         numbers = range(start, min(start + BATCH, corpus.size))
-        clock = time.process_time()
         writer.add(map(corpus.entry, numbers))
-        tantivy_cpu += time.process_time() - clock
-        clock = time.process_time()
+        clock = time.thread_time()
         points = [corpus.point(number) for number in numbers]
         qdrant.put("words", points)
-        encoding += time.process_time() - clock
+        encoding += time.thread_time() - clock
         if start % (20 * BATCH) == 0:
             print(f"{start:,} of {corpus.size:,}: {time.perf_counter() - begin:.0f} s", file=sys.stderr, flush=True)
     writer.commit()
     writer.close()
+    process = time.process_time() - process
     while qdrant.state("words") != "green":
         time.sleep(1)
     return {
         "seconds": round(time.perf_counter() - begin),
-        "tantivy_cpu_seconds": round(tantivy_cpu),
+        "tantivy_cpu_seconds": round(process - encoding),
         "points_client_cpu_seconds": round(encoding),
         "points_server_cpu_seconds": round((cost._server() - server) / 1000),
     }
@@ -268,6 +267,8 @@ def asked(corpus: Corpus, text: Any, qdrant: Qdrant, pid: int, limit: int) -> di
             "same": same,
             **{store: cost.report() for store, cost in costs.items()},
         }
+        one, other = quantiles(costs["tantivy"].client), quantiles(costs["qdrant"].server)
+        report[name]["server_to_tantivy"] = {of: round(other[of] / one[of], 2) for of in ("p50", "p99")}
     return report
 
 
@@ -339,6 +340,7 @@ def main() -> None:
             text, qdrant = Tantivy(folder=os.path.join(place, "text")), Qdrant(nodes)
             report["filling"] = filled(corpus, text, qdrant, server.pid)
             corpus.texts, corpus.tokens = [], []
+            report["load of questions"] = os.getloadavg()
             report["questions"] = asked(corpus, text, qdrant, server.pid, wanted.questions)
             with open(f"/proc/{server.pid}/status") as status:
                 report["server_memory_mb"] = next(

@@ -6,10 +6,11 @@ The other store fills a new generation, which nobody sees. It is named only if i
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
+from watersmeet.common.batches import use_each
 from watersmeet.core.errors import IndexProblem, NoIndex
 from watersmeet.core.model import ANY, Request
 from watersmeet.engine.index.location import is_address, open_index
@@ -17,7 +18,9 @@ from watersmeet.engine.index.state_names import CALIBRATION
 
 if TYPE_CHECKING:
     from watersmeet.core.index import Index
+    from watersmeet.core.model import ChunkId
     from watersmeet.core.moving import Contents, Moved, Receiver, Receiving
+    from watersmeet.core.vectors import Matrix
     from watersmeet.engine.engine import Engine
 
 BATCH_CHUNKS = 1000
@@ -125,13 +128,21 @@ def _pushed(engine: Engine, contents: Contents, other: Index, progress: Callable
 
 
 def _fill(contents: Contents, receiver: Receiver, whole: int, progress: Callable[[str, int, int], None]) -> int:
-    """Put all documents that are not there yet; returns how many these are."""
+    """Put all documents that are not there yet; returns how many these are. The next are read meanwhile."""
     tiers, count = contents.tiers(), 0
-    for batch in _batches(contents.documents(receiver.last)):
-        ids = [chunk.chunk.id for one in batch for chunk in one.put.chunks]
-        receiver.put(batch, {name: contents.vectors(tier, ids) for name, tier in tiers.items()})
-        count += len(batch)
+
+    def read() -> Iterator[tuple[Sequence[Moved], dict[str, Mapping[ChunkId, Matrix]]]]:
+        for batch in _batches(contents.documents(receiver.last)):
+            ids = [chunk.chunk.id for one in batch for chunk in one.put.chunks]
+            yield batch, {name: contents.vectors(tier, ids) for name, tier in tiers.items()}
+
+    def put(batch: tuple[Sequence[Moved], dict[str, Mapping[ChunkId, Matrix]]]) -> None:
+        nonlocal count
+        receiver.put(*batch)
+        count += len(batch[0])
         progress("pushing", receiver.rows, whole)
+
+    use_each(read(), put)
     return count
 
 

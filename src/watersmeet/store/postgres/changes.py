@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Sequence
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from watersmeet.core.indexing import Found
@@ -13,7 +12,7 @@ from watersmeet.core.place import Place
 from watersmeet.core.writing import Put
 from watersmeet.store.postgres.pool import copy
 from watersmeet.store.postgres.vectors import count_vectors
-from watersmeet.store.postgres.versions import DocumentVersion, as_json, insert, number_audiences
+from watersmeet.store.postgres.versions import DocumentVersion, insert, number_audiences, place_json
 
 if TYPE_CHECKING:
     from watersmeet.store.postgres.pool import Db
@@ -72,7 +71,7 @@ class Commit:
             " WHERE d.key = c.document AND d.died IS NULL AND d.name = %s AND c.ordinal = n.at - 1"
             " AND c.place::text <> n.place"
         )
-        self._db.execute(sql, [[as_json(asdict(one)) for one in places], document])
+        self._db.execute(sql, [list(map(place_json, places)), document])
 
     # ------------------------------------------------------------ documents
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from watersmeet.common.batches import use_each
 from watersmeet.store.postgres.vectors import live_payloads, store_points
-from watersmeet.store.postgres.versions import stored_versions
+from watersmeet.store.postgres.versions import payload_of, words_point
 
 if TYPE_CHECKING:
     from watersmeet.store.postgres.generations import Generation
     from watersmeet.store.postgres.pool import Db
+    from watersmeet.store.qdrant.points import Point
 
 BATCH = 2000
 
@@ -22,19 +24,24 @@ def make_words(
     qdrant = generation.qdrant
     qdrant.drop(collection)
     qdrant.make(collection)
+
+    def put(points: Sequence[Point]) -> None:
+        qdrant.put(collection, points)
+        renew()
+
+    use_each(_words(db, averages), put)
+
+
+def _words(db: Db, averages: Sequence[float]) -> Iterator[list[Point]]:
     last = 0
     sql = (
-        "SELECT c.row, d.name FROM chunks c JOIN documents d ON d.key = c.document"
+        "SELECT c.row, c.terms, c.fields, c.counts, c.lengths, d.filters, d.modified"
+        " FROM chunks c JOIN documents d ON d.key = c.document"
         " WHERE c.died IS NULL AND c.row > %s ORDER BY c.row LIMIT %s"
     )
-    while found := dict(db.execute(sql, [last, BATCH]).fetchall()):
-        last = max(found)
-        stored = stored_versions(db, set(found.values()))
-        chunks = [(chunk, one) for one in stored.values() for chunk in one.chunks if chunk.before in found]
-        for chunk, _ in chunks:
-            chunk.row = chunk.before or 0
-        qdrant.put(collection, [chunk.point(averages, one.payload) for chunk, one in chunks])
-        renew()
+    while found := db.execute(sql, [last, BATCH]).fetchall():
+        last = found[-1][0]
+        yield [words_point(row, counted, averages, payload_of(filters, at)) for row, *counted, filters, at in found]
 
 
 def make_vectors(

@@ -1,0 +1,63 @@
+"""CPU time of an index in a cluster: of this process, of PostgreSQL and of Qdrant, each apart."""
+
+from __future__ import annotations
+
+import os
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+from clusters import running
+
+TICK = os.sysconf("SC_CLK_TCK")
+
+
+class Used(NamedTuple):
+    """Seconds on the clock, and CPU seconds, since some time."""
+
+    seconds: float
+    client: float
+    postgres: float
+    qdrant: float
+
+    def since(self, before: Used) -> Used:
+        return Used(*(now - then for now, then in zip(self, before, strict=True)))
+
+    def to_json(self) -> dict[str, float]:
+        named = zip(("seconds", "client_cpu", "postgres_cpu", "qdrant_cpu"), self, strict=True)
+        return {name: round(value, 2) for name, value in named}
+
+    def of_a_query(self, queries: int) -> dict[str, float]:
+        """In milliseconds."""
+        named = zip(("ms", "client_cpu_ms", "postgres_cpu_ms", "qdrant_cpu_ms"), self, strict=True)
+        return {name: round(1000 * value / queries, 2) for name, value in named}
+
+
+def used() -> Used:
+    servers = running()
+    folder = Path(servers.postgres.partition("host=")[2])
+    return Used(
+        time.perf_counter(),
+        time.process_time(),
+        family_cpu(int((folder / "postmaster.pid").read_text().split()[0])),
+        cpu_of(servers.qdrant.pid),
+    )
+
+
+def cpu_of(pid: int) -> float:
+    """CPU seconds of a process, with threads that have ended."""
+    return sum(map(int, _stat(pid)[11:13])) / TICK
+
+
+def family_cpu(parent: int) -> float:
+    """CPU seconds of a process and its children, those that have ended too."""
+    found = sum(map(int, _stat(parent)[11:15]))
+    for child in Path(f"/proc/{parent}/task/{parent}/children").read_text().split():
+        with suppress(OSError):  # it has ended
+            found += sum(map(int, _stat(int(child))[11:13]))
+    return found / TICK
+
+
+def _stat(pid: int) -> list[str]:
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
