@@ -29,10 +29,13 @@ from _corpus import source
 
 from watersmeet import Engine
 from watersmeet.core.model import Answer, Request
+from watersmeet.embed._locate import locate
+from watersmeet.embed._mapped_graph import _message
+from watersmeet.embed.crossencoder import Crossencoder
 from watersmeet.engine.settings.settings import load as load_settings
 
 MODES = ("lexical", "dense", "hybrid")
-WARMING = 15
+WARMING, RERANKED = 15, 25
 
 
 def copied(folder: Path, pages: int, out: Path) -> Path:
@@ -76,6 +79,35 @@ def asking(index: str, texts: list[str], turn: int) -> dict[str, Any]:
         for text in list(took["hybrid"]):
             ask(text, "hybrid", "again")
     return {"took": took, "digests": digests}
+
+
+def reranker(folder: Path) -> Crossencoder:
+    """The transformer with one number for a pair: as large as the rerankers that people use."""
+    place = locate("granite-30m", "", False)
+    for file in place.iterdir():
+        if file.is_file():
+            shutil.copyfile(file, folder / file.name)
+    node = _message(1, b"sentence_embedding") + _message(2, b"logits") + _message(4, b"ReduceMax")
+    size = _message(1, b"\x08\x01")  # a dimension of 1
+    kind = _message(1, b"\x08\x01" + _message(2, size + size))  # float32, of this shape
+    graph = _message(1, node) + _message(12, _message(1, b"logits") + _message(2, kind))
+    with (folder / "model.onnx").open("ab") as model:
+        model.write(_message(7, graph))  # messages that follow one another are merged
+    return Crossencoder(str(folder))
+
+
+def reranking(index: Path, texts: list[str]) -> float:
+    """CPU of reading the first ten results with each query, in milliseconds."""
+    took = []
+    with tempfile.TemporaryDirectory() as folder, Engine(index, load_settings(start=str(index), environ={})) as engine:
+        reader = reranker(Path(folder))
+        for text in texts:
+            found = [one.text for one in engine.search(Request(text, mode="lexical", top_n=10)).results]
+            if len(found) == 10:
+                start = time.process_time()
+                reader.score(text, found)
+                took.append(1000 * (time.process_time() - start))
+    return round(statistics.median(took), 1)
 
 
 def measured(index: Path, texts: list[str], runs: int) -> dict[str, Any]:
@@ -132,6 +164,7 @@ def main() -> None:
             chunks = engine.status()["chunks"]
         texts = list(dict.fromkeys(queries(pages, options.queries, 1)))
         figures = measured(place, texts, options.runs)
+        figures["reranker_ten_pairs_cpu_ms"] = reranking(place, texts[2::5][:RERANKED])
     figures |= {"chunks": chunks, "queries": len(texts), "load_after": load()}
     print(json.dumps(keep("hybrid", {"machine": where, **figures}, options.out), indent=1))
 
