@@ -330,6 +330,24 @@ def quantised(graph: Graph, out: Path, scratch: Path) -> None:
     )
 
 
+def in_order(nodes: list[Any], known: set[str]) -> list[Any]:
+    """Nodes after those whose results they read, also inside of `If`, which the quantizer does not look at."""
+    ordered: list[Any] = []
+    known = known | {""}
+    while nodes:
+        waiting = []
+        for node in nodes:
+            inner = [one for attribute in node.attribute for one in attribute.g.node]
+            if known.issuperset(name for one in (node, *inner) for name in one.input):
+                ordered.append(node)
+                known |= {*node.output}
+            else:
+                waiting.append(node)
+        assert len(waiting) < len(nodes)
+        nodes = waiting
+    return ordered
+
+
 def with_references(graph: Path, data: Path, out: Path) -> None:
     """Write the graph without its weights: it names their places in the file of weights."""
     import onnx
@@ -343,6 +361,10 @@ def with_references(graph: Path, data: Path, out: Path) -> None:
             offset = content.index(tensor.raw_data)
             set_external_data(tensor, data.name, offset, len(tensor.raw_data), checksum)
             tensor.ClearField("raw_data")
+    known = {one.name for one in (*model.graph.initializer, *model.graph.input)}
+    nodes = in_order(list(model.graph.node), known)
+    del model.graph.node[:]
+    model.graph.node.extend(nodes)
     out.write_bytes(model.SerializeToString(deterministic=True))
 
 

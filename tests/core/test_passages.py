@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from watersmeet.core.entities import SERVER, VIRTUAL
 from watersmeet.core.model import Passage
-from watersmeet.core.passages import has_phrase, in_section, passage_text, passage_words, section_name
+from watersmeet.core.passages import has_phrase, has_word, in_section, passage_text, passage_words, section_name
 from watersmeet.core.place import Place
 
 PASSAGE = Passage("c", "d", "document", "Team tools", "d", None, ("Mail",), Place((1, 1)), "Send a letter home.")
@@ -21,6 +23,14 @@ def test_title_headings_and_text(kind: str) -> None:
     assert passage_words(passage)[:3] == ["team", "tools", "mail"]
     assert has_phrase(passage, ["send", "a", "letter"])
     assert not has_phrase(passage, ["tools", "mail"])  # one in the title, one in a heading
+
+
+@given(st.text("aAbB19_-.:/@'#+ \n\x1f\u00e9", max_size=30), st.text("ab19\u00e9", max_size=3))
+def test_a_word_is_found_as_among_all_words(text: str, other: str) -> None:
+    passage = replace(PASSAGE, title="", text=text)
+    present = passage_words(passage)
+    assert all(has_word(passage, word) for word in present)
+    assert has_word(passage, other) == (other in present)
 
 
 def test_tools_of_a_virtual_server_are_not_read() -> None:

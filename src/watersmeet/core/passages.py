@@ -20,6 +20,24 @@ def passage_words(passage: Passage) -> list[str]:
     return words_of(passage_text(passage))
 
 
+def has_word(passage: Passage, word: str) -> bool:
+    """Whether it is one of `passage_words`. No word reaches across white space: only pieces that have its letters are
+    read."""
+    text = passage_text(passage)
+    if not word or not text.isascii():
+        return word in words_of(text)
+    lowered, end = text.lower(), 0
+    while (place := lowered.find(word, end)) >= 0:
+        start = end = place
+        while start and not text[start - 1].isspace():
+            start -= 1
+        while end < len(text) and not text[end].isspace():
+            end += 1
+        if word in words_of(text[start:end]):
+            return True
+    return "_" in text and word in lowered.replace("_", "") and word in words_of(text)  # get_user has getuser
+
+
 def has_phrase(passage: Passage, phrase: Sequence[str]) -> bool:
     """Whether the words follow one another in the title, in a heading or in the text."""
     wanted = f" {' '.join(phrase)} "

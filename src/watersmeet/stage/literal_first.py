@@ -13,7 +13,7 @@ from watersmeet.core.lazy_dataclass import dataclass
 from watersmeet.core.model import ChunkId, DocId, Passage, Plan, Ranking
 from watersmeet.core.names import link_key
 from watersmeet.core.options import option
-from watersmeet.core.passages import passage_words
+from watersmeet.core.passages import has_word
 from watersmeet.core.ports import Aliases, PassageReader, Term, Words
 from watersmeet.core.tokens import QUESTION_WORDS, is_abbreviation, is_code, surfaces
 from watersmeet.core.tokens import words as words_of
@@ -85,7 +85,7 @@ class LiteralFirst:
         passages = self.view.passages(matching)
         gains, notes = {}, {}
         for chunk in matching:
-            written = chunk in passages and query[0] in passage_words(passages[chunk])
+            written = chunk in passages and has_word(passages[chunk], query[0])
             gains[chunk] = 2 * best if written else best
             notes[chunk] = {"word": content[0]}
         return gains, notes

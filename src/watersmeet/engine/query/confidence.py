@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from watersmeet.core.lazy_dataclass import dataclass
 from watersmeet.core.model import ChunkId, DocId, Passage, Plan, Ranking, confidence_words
-from watersmeet.core.passages import passage_words
+from watersmeet.core.passages import has_word
 from watersmeet.core.ports import Words
 from watersmeet.core.statistics import lead
 from watersmeet.core.tokens import forms, identifiers, is_code
@@ -167,8 +167,8 @@ def _floor(context: ConfidenceInput) -> float:
     query = words_of(plan.text)
     if plan.applied("phrase") or any(words_of(name) == query for name in (first.title, *first.headings[-1:])):
         return NAMED_FLOOR
-    has_word = len(plan.words) == 1 and plan.words[0] in passage_words(first)
-    if has_word or _holds_identifiers(context) or _matches_registry_words(context):
+    has_only_word = len(plan.words) == 1 and has_word(first, plan.words[0])
+    if has_only_word or _holds_identifiers(context) or _matches_registry_words(context):
         return IDENTIFIER_FLOOR
     return 0.0
 
