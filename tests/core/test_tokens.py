@@ -190,11 +190,14 @@ def test_a_long_run_of_anything_takes_linear_time(unit: str) -> None:
     assert time.process_time() - began < 2.0
 
 
-def test_a_long_token_is_not_remembered() -> None:
-    tokens._pieces.clear()
-    both("a-" * 10_000 + "a short-one")
-    assert all(len(piece) <= MAX_WORD_LENGTH for piece in tokens._pieces)
+def test_the_cache_of_pieces_is_bounded_by_characters(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tokens, "_ROOM", 10_000)
+    monkeypatch.setattr(tokens, "_pieces", tokens._Pieces())
+    both("a short-one")
     assert "short-one" in tokens._pieces
+    both("a-" * 10_000)
+    assert both("another-one") == (["another", "one"], ["another-one"])
+    assert {*tokens._pieces} == {"another-one"}
 
 
 def test_surfaces_are_as_written() -> None:

@@ -67,20 +67,24 @@ def prepare(document: Document, chunks: Sequence[Chunk], also: str = "") -> list
     descriptive fields of the document."""
     described = "" if document.kind.startswith(CUSTOM) else description(document.fields)  # a declared type says itself
     also = "\n".join(filter(None, (also, described)))
-    title, _ = tokens.joined(document.title)
+    title, title_forms = tokens.joined(document.title)
     stem = document.id.rsplit("/", 1)[-1].rsplit(".", 1)[0] if is_page(document.id) else ""
     names, _ = tokens.joined("\n".join((stem, *document.aliases)))
     tags, _ = tokens.joined("\n".join(document.tags))
     prepared: list[Prepared] = []
     for chunk in chunks:
         path = breadcrumb(document.title, chunk.headings)
-        crumb, crumb_forms = tokens.joined(path)
+        headings, crumb_forms = tokens.joined("\n".join(chunk.headings))
+        crumb = headings
+        if path != " > ".join(filter(None, chunk.headings)):  # the title stands before them
+            crumb = " ".join(filter(None, (title, headings)))
+            crumb_forms = list(dict.fromkeys(title_forms + crumb_forms))
         words, forms = tokens.joined(chunk.text if prepared or not also else f"{chunk.text}\n{also}")
         forms += definition_forms(chunk.headings) if document.kind == CODE else tokens.family_forms(path)
         fields = {
             "body": f"{crumb} {words}" if crumb and words else crumb or words,
             "title": title,
-            "headings": tokens.joined("\n".join(chunk.headings))[0],
+            "headings": headings,
             "names": names,
             "tags": tags,
             "forms": " ".join(crumb_forms + forms),

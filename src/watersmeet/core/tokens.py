@@ -13,7 +13,9 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from functools import cache
+from collections.abc import Sequence
+from functools import cache, lru_cache
+from itertools import chain
 
 VERSION = 2
 """Tokenizer version, part of an index's fingerprint: raise it whenever a text would give other tokens."""
@@ -107,39 +109,55 @@ def joined(text: str) -> tuple[str, list[str]]:
 
     No token reaches across white space, so a text is read piece by piece, and most pieces have been met before.
     """
+    global _pieces
     if not text.isascii():
         text = unicodedata.normalize("NFKC", text)
-    parts = list(map(_pieces.__getitem__, text.split()))
-    exact = dict.fromkeys([form for _, forms in parts if forms for form in forms])
-    return " ".join([words for words, _ in parts if words]), list(exact)
+    cache = _pieces
+    if cache.room < 0:
+        cache = _pieces = _Pieces()
+    pieces = text.split()
+    words = " ".join(filter(None, map(cache.__getitem__, pieces)))
+    return words, list(dict.fromkeys(chain.from_iterable(filter(None, map(cache.forms.get, pieces)))))
 
 
-_Part = tuple[str, tuple[str, ...]]
-"""Words of a piece of text, joined by spaces, and its forms."""
-_MAX_PIECES = 1 << 18
+_ROOM = 1 << 24
+"""Characters of pieces that are cached; a short one counts as `MAX_WORD_LENGTH`."""
+_OUTER = ".,:;!?()[]{}<>\"'`*|="
+"""Signs that are no part of a token if they are at the beginning or end of a piece of text."""
 
 
-class _Pieces(dict[str, _Part]):
-    """Cache of parts by piece of text: texts repeat themselves, and a dict is the fastest cache."""
+class _Pieces(dict[str, str]):
+    """Cache of words, joined by spaces, and of forms, by piece of text: texts repeat themselves, and a dict is the
+    fastest cache. Few pieces have forms, and most words are the piece itself: less memory is quicker to read. A full
+    cache is replaced, not emptied: another thread may be reading it."""
 
-    def __missing__(self, piece: str) -> _Part:
+    def __init__(self) -> None:
+        self.forms: dict[str, tuple[str, ...]] = {}
+        self.room = _ROOM
+
+    def __missing__(self, piece: str) -> str:
         if _is_plain(piece):
-            part: _Part = (piece.lower() if len(piece) <= MAX_WORD_LENGTH else "", ())
+            words = (piece if piece.islower() else piece.lower()) if len(piece) <= MAX_WORD_LENGTH else ""
+        elif piece.isascii() and ((inner := piece.strip(_OUTER)) == "" or (inner != piece and inner.isalnum())):
+            words = self._joined(piece, [inner]) if inner else ""
         else:
             found = surfaces(piece)
-            part = self._joined(found) if found != [piece] else (" ".join(words_of(piece)), forms_of(piece))
-        if len(piece) <= MAX_WORD_LENGTH:
-            if len(self) >= _MAX_PIECES:
-                self.clear()
-            self[piece] = part
-        return part
+            words = self._joined(piece, found) if found != [piece] else self._one(piece)
+        self.room -= max(len(piece), MAX_WORD_LENGTH)
+        self[piece] = words
+        return words
 
-    def _joined(self, surfaces: list[str]) -> _Part:
-        if len(surfaces) == 1:  # with a comma behind it, say
-            return self[surfaces[0]]
-        parts = [self[surface] for surface in surfaces]
-        words = " ".join([words for words, _ in parts if words])
-        return words, tuple(dict.fromkeys([form for _, forms in parts for form in forms]))
+    def _one(self, surface: str) -> str:
+        if found := forms_of(surface):
+            self.forms[surface] = found
+        return " ".join(words_of(surface))
+
+    def _joined(self, piece: str, surfaces: Sequence[str]) -> str:
+        words = [self[surface] for surface in surfaces]
+        found = [forms for surface in surfaces if (forms := self.forms.get(surface))]
+        if found:
+            self.forms[piece] = found[0] if len(found) == 1 else tuple(dict.fromkeys(chain.from_iterable(found)))
+        return words[0] if len(words) == 1 else " ".join(filter(None, words))
 
 
 _pieces = _Pieces()
@@ -155,12 +173,13 @@ def words_of(surface: str) -> tuple[str, ...]:
     found: dict[str, None] = {}
     is_ascii = surface.isascii()
     for name in (_JOINT if is_ascii else _pattern(_JOINT_UNICODE)).split(surface):
-        pieces = [piece for piece in name.split("_") if piece]
+        pieces = [piece for piece in name.split("_") if piece] if "_" in name else (name,) if name else ()
         for piece in pieces:
             if is_ascii:
                 found[piece.lower()] = None
                 if not (piece.islower() and piece.isalpha()):
-                    found |= dict.fromkeys(_humps(piece))
+                    for hump in _humps(piece):
+                        found[hump] = None
                 continue
             for word in (_fold(piece), *_humps(piece)):
                 for unit in _units(word):
@@ -183,7 +202,8 @@ def forms_of(surface: str) -> tuple[str, ...]:
         found[version[1]] = None
     elif _MEMBER.search(surface):
         for member in _MEMBER.split(surface):
-            if len(member) > 1 and not member.isdigit() and is_identifier(member):
+            plain = len(member) < 2 or member.isdigit() or (member.islower() and member.isalpha())
+            if not plain and is_identifier(member):
                 found[member] = None
     if not surface.islower():
         found |= dict.fromkeys([form.lower() for form in found])
@@ -222,14 +242,15 @@ def identifiers(text: str) -> list[str]:
     return found if 3 * len(found) >= len(content) else []
 
 
-def _humps(piece: str) -> list[str]:
+@lru_cache(maxsize=1 << 14)
+def _humps(piece: str) -> tuple[str, ...]:
     """Parts of a camelCase or letters-and-digits piece; empty if there is only one."""
     if piece.isdigit() or (piece.islower() and piece.isalpha()):
-        return []
+        return ()
     parts = [hump for run in _pattern(_CAMEL).findall(piece) for hump in _HUMP.split(run)]
     if len(parts) < 2:
-        return []
-    return [_fold(part) for part in parts if len(part) > 1 and not part.isdigit()]
+        return ()
+    return tuple([_fold(part) for part in parts if len(part) > 1 and not part.isdigit()])
 
 
 def _fold(piece: str) -> str:

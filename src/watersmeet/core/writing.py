@@ -119,6 +119,8 @@ class WriterOptions:
     """Raises if one of these roots cannot be read again."""
     lock_seconds: float
     grace_seconds: float
+    batch_chunks: int
+    """Chunks of one commit, and of one piece of a compaction."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,9 @@ import pytest
 from watersmeet import Engine
 from watersmeet.engine.settings.settings import load
 from watersmeet.store.local._checksums import seal_meta
+from watersmeet.store.local.compaction import compact_piece
 from watersmeet.store.local.read_back import TEXT_FORM
+from watersmeet.store.local.writer import LocalWriter
 
 SECTION = "The server listens on a port that its settings name, and nobody else may use that port. " * 5
 NOTES = {
@@ -70,7 +72,13 @@ def test_a_changed_field_is_found_after_the_next_sync(engine: Engine, write: Cal
     assert engine.search("Moreau").results == ()
 
 
-def test_words_built_again_from_the_catalogue_are_the_same(engine: Engine, write: Callable[..., Path]) -> None:
+@pytest.mark.parametrize("piece", [1, 4000])
+def test_words_built_again_from_the_catalogue_are_the_same(
+    engine: Engine, write: Callable[..., Path], piece: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("watersmeet.store.local.writer.compact_piece", lambda writer, _: compact_piece(writer, piece))
+    if piece == 1:
+        monkeypatch.setattr(LocalWriter, "rewrite", None)
     folder = write(NOTES)
     engine.sync([folder])
     before = [(r.id, r.fusion_score) for r in engine.search("Moreau socket tides").results]

@@ -6,7 +6,8 @@ import pytest
 
 from text_stores import TextStoreTests, entry, fill
 from watersmeet.core.errors import ConfigError, IndexMismatch
-from watersmeet.store.local.tantivy import Tantivy
+from watersmeet.core.ports import Term
+from watersmeet.store.local.tantivy import Tantivy, _schema
 
 
 class TestTantivy(TextStoreTests):
@@ -34,6 +35,20 @@ def test_tantivy_with_other_fields_is_a_mismatch(tmp_path: Path) -> None:
     tantivy.Index(builder.build(), str(tmp_path))
     with pytest.raises(IndexMismatch):
         Tantivy(str(tmp_path)).writer()
+
+
+def test_a_store_with_positions_is_read_and_written(tmp_path: Path) -> None:
+    """Earlier versions stored them; scores are the same."""
+    import tantivy
+
+    tantivy.Index(_schema("position"), str(tmp_path))
+    before, now = Tantivy(str(tmp_path)), Tantivy(str(tmp_path / "now"))
+    readers = [fill(store, entry(1, "tides and tides"), entry(2, "one tide")) for store in (before, now)]
+    assert '"position"' in (tmp_path / "meta.json").read_text()
+    assert '"position"' not in (tmp_path / "now" / "meta.json").read_text()
+    first, second = (reader.match([Term("body", "tides")], 5) for reader in readers)
+    assert first == second
+    assert len(first) == 2
 
 
 def test_tantivy_checks_its_memory() -> None:

@@ -88,4 +88,4 @@ def writer_options(index: Index, settings: Settings) -> WriterOptions:
         for place in Sources(settings).gone(places):
             raise SourceProblem(f"{place} does not exist", f"mount it; {gone_hint(place)}")
 
-    return WriterOptions(current, check, check_places, writer.lock_seconds, writer.grace_seconds)
+    return WriterOptions(current, check, check_places, writer.lock_seconds, writer.grace_seconds, writer.batch_chunks)

@@ -15,6 +15,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import field
 from datetime import datetime
+from json.encoder import encode_basestring
 from typing import Any
 from zlib import crc32
 
@@ -565,7 +566,7 @@ def _put(db: sqlite3.Connection, placed: Placed, path: str, collection: int, cou
 
 
 def _chunk_row(row: Row, prepared: Prepared, document: int, ordinal: int) -> tuple[Any, ...]:
-    chunk, headings = prepared.chunk, json.dumps(prepared.chunk.headings, ensure_ascii=False)
+    chunk, headings = prepared.chunk, f"[{', '.join(map(encode_basestring, prepared.chunk.headings))}]"
     checksum = text_sum(headings.encode(), chunk.text.encode())
     first, last, place = columns(chunk.place)
     hash = packed(prepared.hash, checksum ^ place_sum(chunk.id.encode(), first, last, place.encode()))

@@ -24,6 +24,7 @@ from watersmeet.store.local._private_words import PUBLIC_TEXT
 from watersmeet.store.local._records import sound_records
 from watersmeet.store.local._turns import WriterLock, await_readers, tighten_index, writer_lock
 from watersmeet.store.local.catalogue import Catalogue
+from watersmeet.store.local.compaction import progress_of
 from watersmeet.store.local.read_back import TEXT_FORM, read_described_again, reread
 from watersmeet.store.local.rebuild_text import next_folder, rebuild, registered
 from watersmeet.store.local.writer import LocalWriter, LocalWriterOptions
@@ -77,7 +78,7 @@ def _settle(writer: LocalWriter, recreate: bool) -> None:
     rebuilt = rebuild(writer, options.open_text, options.text, meta, writer.renew)
     writer.mended = bool(rebuilt)
     meta |= rebuilt
-    _sweep(writer, meta["text_folder"])
+    _sweep(writer, meta)
     if PUBLIC_TEXT not in meta:  # an index without private rows so far
         writer.set_meta({PUBLIC_TEXT: meta["text_folder"]})
 
@@ -115,7 +116,7 @@ def _begin_anew(writer: LocalWriter, meta: dict[str, str]) -> None:
     built = json.dumps(writer.options.engine.fingerprint, sort_keys=True)
     meta |= {"fingerprint": built, "text_folder": text, CURRENT_TIERS: "{}", NEXT_TIERS: "{}"}
     meta[PUBLIC_TEXT], meta[TEXT_FORM] = text, FORM
-    _sweep(writer, text, keep_vectors=False)
+    _sweep(writer, meta, keep_vectors=False)
     writer.open_text(writer.options.text, text)
     writer.clear(meta | registered(writer, meta))  # last: the catalogue must never name a store that does not exist
     unmark(folder)
@@ -218,9 +219,11 @@ def _retire(folder: str) -> None:
             os.utime(os.path.join(folder, name))
 
 
-def _sweep(writer: LocalWriter, text: str, keep_vectors: bool = True) -> None:
+def _sweep(writer: LocalWriter, meta: Mapping[str, str], keep_vectors: bool = True) -> None:
     """Deletes old stores once no query can still read them."""
-    current = {text, *(stores(writer.db) if keep_vectors else ())}
+    current = {meta["text_folder"], *(stores(writer.db) if keep_vectors else ())}
+    if compaction := progress_of(meta):
+        current.add(compaction.folder)
     for name in os.listdir(writer.folder):
         path = os.path.join(writer.folder, name)
         old = name.startswith(STORES) and name not in current

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any, NamedTuple
 
@@ -28,17 +28,20 @@ class StoredChunk(NamedTuple):
     """A live row, its chunk, and the hash of its indexed text."""
 
     row: Row
+    ordinal: int
     chunk: Chunk
     hash: bytes
 
 
-def read_back(catalogue: Catalogue) -> Iterator[tuple[Document, list[StoredChunk]]]:
-    """Each document with its live chunks, and with the fields whose words are indexed: of an entity its record. In
-    catalogues of older versions, tags and aliases are in lower case and in alphabetical order."""
+def read_back(catalogue: Catalogue, only: Sequence[Row] | None = None) -> Iterator[tuple[Document, list[StoredChunk]]]:
+    """Each document with its live chunks, or `only` these, and with the fields whose words are indexed: of an entity
+    its record. In catalogues of older versions, tags and aliases are in lower case and in alphabetical order."""
+    chunks = "chunks c" if only is None else "json_each(?) j JOIN chunks c ON c.row = j.value"
     rows = catalogue.db.execute(
         "SELECT d.id, d.name, d.kind, d.title, d.path, d.file, d.fields,"
-        " c.row, c.id, c.text, c.headings, substr(c.hash, 1, 16), c.first, c.last, c.place"
-        " FROM documents d JOIN chunks c ON c.document = d.id ORDER BY d.id, c.ordinal"
+        " c.row, c.ordinal, c.id, c.text, c.headings, substr(c.hash, 1, 16), c.first, c.last, c.place"
+        f" FROM {chunks} JOIN documents d ON c.document = d.id ORDER BY d.id, c.ordinal",
+        [] if only is None else [json.dumps(only)],
     )
     for (key, name, kind, title, path, file, text), found in groupby(rows, key=lambda row: row[:7]):
         fields = json.loads(text)
@@ -51,8 +54,10 @@ def read_back(catalogue: Catalogue) -> Iterator[tuple[Document, list[StoredChunk
         yield (
             document,
             [
-                StoredChunk(Row(row), Chunk(identity, name, text, tuple(json.loads(path)), place_of(file, *at)), hash)
-                for row, identity, text, path, hash, *at in (one[7:] for one in found)
+                StoredChunk(
+                    Row(row), ordinal, Chunk(identity, name, text, tuple(json.loads(path)), place_of(file, *at)), hash
+                )
+                for row, ordinal, identity, text, path, hash, *at in (one[7:] for one in found)
             ],
         )
 

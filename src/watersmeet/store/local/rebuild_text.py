@@ -8,8 +8,9 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
+from dataclasses import replace
 
 from watersmeet.core.documents import Document
 from watersmeet.core.entities import TOOL, entity_of, not_embedded
@@ -18,11 +19,11 @@ from watersmeet.core.index import WAITING_RECORDS
 from watersmeet.core.indexing import Entry
 from watersmeet.core.model import Row
 from watersmeet.core.ports import TextStore
-from watersmeet.core.text_fields import prepare
+from watersmeet.core.text_fields import Prepared, prepare
 from watersmeet.store.local._counts import shared
 from watersmeet.store.local._private_words import PUBLIC_TEXT, analysed, create, has_table, private, put
 from watersmeet.store.local.catalogue import Catalogue
-from watersmeet.store.local.read_back import correct, read_back
+from watersmeet.store.local.read_back import StoredChunk, correct, read_back
 from watersmeet.store.local.records import LocalRecords
 
 OpenText = Callable[[str, str], TextStore]
@@ -119,8 +120,7 @@ def _entries(
     for number, (document, chunks) in enumerate(read_back(catalogue)):
         if number % DOCUMENTS_PER_RENEWAL == 0:
             renew()
-        prepared_chunks = prepare(document, [stored.chunk for stored in chunks], _extra_words(document))
-        for prepared, stored in zip(prepared_chunks, chunks, strict=True):
+        for stored, prepared in prepared_again(document, chunks):
             if prepared.hash != stored.hash:
                 hashes[stored.row] = prepared.hash
                 registered |= {document.id} if "record" in document.fields else set()
@@ -130,7 +130,12 @@ def _entries(
                 yield Entry(stored.row, prepared.fields)
 
 
-def _extra_words(document: Document) -> str:
-    """Words that a registry entity is found by, besides its text."""
-    record = document.fields.get("record")
-    return not_embedded(entity_of(record)) if record and document.kind != TOOL else ""
+def prepared_again(document: Document, chunks: Sequence[StoredChunk]) -> Iterator[tuple[StoredChunk, Prepared]]:
+    """Stored chunks of a document with the words that they had when they were written. Those that a registry entity is
+    found by besides its text, and those of descriptive fields, belong to the first one."""
+    also = ""
+    if chunks[0].ordinal:
+        document = replace(document, fields={})
+    elif (record := document.fields.get("record")) and document.kind != TOOL:
+        also = not_embedded(entity_of(record))
+    return zip(chunks, prepare(document, [stored.chunk for stored in chunks], also), strict=True)

@@ -11,7 +11,7 @@ from errno import EACCES, EDQUOT, EFBIG, ENOSPC, EROFS
 from functools import cache, lru_cache
 from threading import Lock
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 from watersmeet.common.stems import LANGUAGE, stems
 from watersmeet.core.errors import (
@@ -157,7 +157,10 @@ class Tantivy:
             if not can_write(self.folder):
                 self._open.mirror = _mirror(self.folder)
             place = self.folder if self._open.mirror is None else self._open.mirror.name
-            index = tantivy.Index(engine.schema, place)
+            try:
+                index = tantivy.Index(engine.schema, place)
+            except ValueError:  # made by an earlier version; the schemas differ in nothing that a query reads
+                index = tantivy.Index(_schema("position"), place)
             index.register_tokenizer("words", engine.words)
             index.register_tokenizer("forms", engine.forms)
             index.config_reader("manual")
@@ -354,19 +357,13 @@ class _Engine:
     """Schema, tokenizers and queries. Queries are built from terms: no text is parsed as a query."""
 
     def __init__(self) -> None:
-        from tantivy import FieldType, Filter, Occur, Query, SchemaBuilder, TextAnalyzerBuilder, Tokenizer
+        from tantivy import FieldType, Filter, Occur, Query, TextAnalyzerBuilder, Tokenizer
 
         stops = Filter.custom_stopword(sorted(STOPWORDS))
         split = Tokenizer.whitespace
         self.words = TextAnalyzerBuilder(split()).filter(stops).filter(Filter.stemmer(LANGUAGE)).build()
         self.forms = TextAnalyzerBuilder(split()).build()
-        builder = SchemaBuilder()
-        for name in WORD_FIELDS:
-            places = "position" if name == "body" else "freq"
-            builder.add_text_field(name, tokenizer_name="words", index_option=places)
-        builder.add_text_field(EXACT_FIELD, tokenizer_name="forms", index_option="freq")
-        builder.add_unsigned_field("row", indexed=True, fast=True)
-        self.schema = builder.build()
+        self.schema = _schema()
         self._query, self._must, self._should = Query, Occur.Must, Occur.Should
         self._number = FieldType.Unsigned
         self._analysed = lru_cache(maxsize=1 << 12)(self._analyse)
@@ -415,6 +412,19 @@ class _Engine:
             return make.term_set_query(schema, "row", list(rows))
         one_by_one = [make.term_query(schema, "row", row, "basic") for row in rows]
         return make.boolean_query([(self._should, query) for query in one_by_one])
+
+
+def _schema(body: Literal["freq", "position"] = "freq") -> tantivy.Schema:
+    """Fields of the index. No query needs positions: phrases are looked up in the texts. Earlier versions stored those
+    of `body`, a third of an index."""
+    from tantivy import SchemaBuilder
+
+    builder = SchemaBuilder()
+    for name in WORD_FIELDS:
+        builder.add_text_field(name, tokenizer_name="words", index_option=body if name == "body" else "freq")
+    builder.add_text_field(EXACT_FIELD, tokenizer_name="forms", index_option="freq")
+    builder.add_unsigned_field("row", indexed=True, fast=True)
+    return builder.build()
 
 
 @cache

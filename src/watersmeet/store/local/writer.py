@@ -28,6 +28,7 @@ from watersmeet.store.local._private_words import PUBLIC_TEXT, analysed
 from watersmeet.store.local._records import stored
 from watersmeet.store.local._turns import WriterLock, root_lock
 from watersmeet.store.local.catalogue import Catalogue, Placed
+from watersmeet.store.local.compaction import compact_piece
 from watersmeet.store.local.rebuild_text import rewrite, write_anew
 from watersmeet.store.local.records import LocalRecords
 
@@ -148,14 +149,18 @@ class LocalWriter(Catalogue):
             fresh = iter(range(first, first + new))
             entries: list[Entry] = []
             placed = [self._placed(put, rows, fresh, entries) for put, rows in zip(changes.put, unchanged, strict=True)]
-            for part in _split_evenly(entries, self.text.pieces(len(entries)) if last else 1) if entries else ():
-                self.text.add(part)
-                self.renew()
-                self.text.commit()
+            self.add_evenly(self.text, entries, last)
             self.renew()
             refused = self.apply(changes, placed, first)
             undo.pop_all()
         return refused
+
+    def add_evenly(self, text: TextWriter, entries: Sequence[Entry], last: bool) -> None:
+        """Adds and commits entries to a text store; the `last` ones in as many parts as make the store merge."""
+        for part in _split_evenly(entries, text.pieces(len(entries)) if last else 1) if entries else ():
+            text.add(part)
+            self.renew()
+            text.commit()
 
     def _unchanged_rows(self, put: Put, changes: Changes) -> list[Row | None]:
         """For each chunk the live row with the same text, if any."""
@@ -191,9 +196,13 @@ class LocalWriter(Catalogue):
         for lock in self._root_locks:
             lock.renew()
 
+    def is_wanted(self) -> bool:
+        """Whether another writer waits for its turn."""
+        return self._lock.is_wanted()
+
     def take_turns(self) -> None:
         self.renew()
-        if self._lock.is_wanted():
+        if self.is_wanted():
             with self._lock_released():
                 pass
 
@@ -297,19 +306,27 @@ class LocalWriter(Catalogue):
 
     def compact(self, grace: float, share: float) -> int:
         """Rebuilds the text store and drops rows dead for `grace` seconds from the others, if the share of dead rows is
-        at least `share`; returns how many rows were freed."""
+        at least `share`; returns how many rows were freed. Between two pieces of the text store others write."""
+        freed = 0
+        while wasted := self._wasted(share):
+            freed = max(freed, wasted)
+            if compact_piece(self, self.options.engine.batch_chunks):
+                break
+            with self._lock_released():
+                pass
         rows = self.dead(time.time() - grace)
         _, live = self.counts()
-        wasted = self.text.row_count() - shared(self.db)
-        freed = 0
-        if wasted > 0 and wasted >= share * (live + wasted):
-            self.rewrite()
-            freed = wasted
         if rows and len(rows) >= share * (live + len(rows)):
             self.options.drop(self.meta(), rows)
             self.bury(rows)
             freed = max(freed, len(rows))
         return freed
+
+    def _wasted(self, share: float) -> int:
+        """How many rows of the text store are dead; 0 if that is a smaller share than this."""
+        _, live = self.counts()
+        wasted = self.text.row_count() - shared(self.db)
+        return wasted if wasted > 0 and wasted >= share * (live + wasted) else 0
 
 
 def _without_none(rows: Sequence[Row | None]) -> tuple[Row, ...]:

@@ -53,7 +53,7 @@ class PostgresReceiver:
             numbers = {name: number for number, name in writer.collections().items()}
             for root, collection, _ in contents.roots():
                 writer.add_root(root.path, root.name, numbers[collection], root.prefix, root.kind)
-            left = (CURRENT_TIERS, NEXT_TIERS, "text_folder", "public_text", "next_row")
+            left = (CURRENT_TIERS, NEXT_TIERS, "text_folder", "public_text", "next_row", "compaction")
             facts = {key: value for key, value in contents.facts().items() if key not in left}
             built = json.loads(facts["fingerprint"]) | {"format": self._index.format}
             facts["fingerprint"] = json.dumps(built, sort_keys=True)
