@@ -32,7 +32,7 @@ from watersmeet import Engine
 from watersmeet.core.model import Request
 from watersmeet.engine.settings.settings import load
 from watersmeet.engine.sync.push import push
-from watersmeet.store.qdrant.nodes import Nodes
+from watersmeet.store.qdrant.nodes import Access, Nodes
 from watersmeet.store.qdrant.points import Point, Qdrant
 
 POINTS, TERMS = 5000, 300
@@ -75,7 +75,7 @@ class Spent:
 def written(port: int) -> dict[str, float]:
     """What it costs to write points of words."""
     chance = np.random.default_rng(1)
-    qdrant = Qdrant(Nodes([running().qdrant.url], [port], "", 60.0, 120.0))
+    qdrant = Qdrant(Nodes([running().qdrant.url], [port], Access(), 60.0, 120.0))
     points = [
         Point(row, (np.sort(chance.choice(1 << 20, TERMS, replace=False)), chance.random(TERMS, np.float32)), {})
         for row in range(POINTS)

@@ -16,8 +16,10 @@ import resource
 import statistics
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Sequence
+from datetime import date, timedelta
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -29,7 +31,9 @@ from watersmeet import Engine
 from watersmeet.engine.settings.settings import load
 
 RECORDS, WORDS, LENGTH = 1_000_000, 40_000, 40
-ENVIRON = {"WATERSMEET__INDEX__DENSE": "", "WATERSMEET__INDEX__SPARSE": ""}
+FIRST_DAY, DAYS = date(2023, 1, 1), 1000
+TAGS = {"half": 2, "tenth": 10, "hundredth": 100, "rare": 10_000}
+ENVIRON = {f"WATERSMEET__INDEX__{name}": "" for name in ("STATIC", "DENSE", "SPARSE")}
 NEARLY = 0.95
 """Tiers with a smaller share of the chunks are not measured."""
 MEMORY = 8 << 30
@@ -53,27 +57,52 @@ def words() -> list[str]:
     return ["".join(letters[chance.integers(0, 26, size)]) for size in chance.integers(4, 10, WORDS)]
 
 
-def make(folder: Path) -> None:
+def make(folder: Path, records: int = RECORDS) -> dict[str, Any]:
+    """Records and an index of their words; what it cost under the limit of memory."""
+    resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, MEMORY))
     folder.mkdir(parents=True, exist_ok=True)
     chance, vocabulary = np.random.default_rng(2), np.array(words())
     rank = 1 / np.arange(1, WORDS + 1) ** 0.9
     share = rank / rank.sum()
     with open(folder / "records.jsonl", "w", encoding="utf8") as file:
-        for start in range(0, RECORDS, 10_000):
+        for start in range(0, records, 10_000):
             chosen = vocabulary[chance.choice(WORDS, (10_000, LENGTH), p=share)]
             for number, words_of_text in enumerate(chosen, start):
                 file.write(json.dumps(_record(number, words_of_text)) + "\n")
-    engine(folder).sync([folder / "records.jsonl"])
+    with Peak() as peak, engine(folder) as made:
+        spent = cpu(lambda: made.sync([folder / "records.jsonl"]))
+    return {"records": records, "cpu_s": round(spent / 1000, 1), "peak_private_mb": peak.mb}
+
+
+class Peak:
+    """The most private memory of this process, looked at ten times a second by a thread."""
+
+    def __init__(self) -> None:
+        self.mb = 0
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+
+    def __enter__(self) -> Peak:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ended.set()
+        self._thread.join()
+
+    def _watch(self) -> None:
+        while not self._ended.wait(0.1):
+            self.mb = max(self.mb, memory_mb("RssAnon"))
 
 
 def _record(number: int, words_of_text: Any) -> dict[str, Any]:
-    tags = ["half"] * (number % 2 == 0) + ["hundredth"] * (number % 100 == 0) + ["rare"] * (number % 10_000 == 0)
-    date = "2025-06-01" if number % 4 < 2 else "2024-06-01"
+    tags = [name for name, each in TAGS.items() if number % each == 0]
+    day = (FIRST_DAY + timedelta(number * 7919 % DAYS)).isoformat()
     return {
         "_id": f"f{number % 1000}/{number}",
         "title": " ".join(words_of_text[:3]),
         "text": " ".join(words_of_text[3:]),
-        "metadata": {"tags": tags, "modified": date},
+        "metadata": {"tags": tags, "modified": day},
     }
 
 
@@ -153,6 +182,7 @@ def _commit(folder: Path, name: str) -> None:
 if __name__ == "__main__":
     place = Path(sys.argv[2])
     if sys.argv[1] == "make":
-        make(place)
+        size = int(sys.argv[3]) if len(sys.argv) > 3 else RECORDS
+        print(json.dumps(keep(f"million_made_{size}", {"machine": machine(), **make(place, size)}), indent=1))
     else:
         print(json.dumps(keep("million", {"machine": machine(), **measure(place)}), indent=1))

@@ -2,10 +2,12 @@
 
     python benchmarks/same_answers.py [--sets cranfield scifact_train] [--queries 100] [--nodes 1 3] [--keep]
 
-Three nodes have 6 shards of 2 copies. Each query is asked of both by the same engine and recipe, in every mode and with
-filters. Counted: the same first 10 in the same order, the same 10, the same first; and how far apart the scores are at
-most. Dense vectors are those of the embedder `hashed`, which needs no model. Then a fifth of the documents is edited in
-both, and the cluster goes on with the statistics of before: nDCG@10 of both, with the interval of the difference.
+Three nodes have 6 shards of 2 copies. A fifth of the documents is for one group, a fifth for one user. Each query is
+asked of both by the same engine and recipe, in every mode, with filters and by viewers. Counted: the same first 10 in
+the same order, the same 10, the same first; and how far apart the scores are at most, and those of given passages by
+every signal. Dense vectors are those of the embedder `hashed`, which needs no model. Then a fifth of the documents is
+edited in both, and the cluster goes on with the statistics of before: nDCG@10 of all queries in both, with the interval
+of the difference.
 """
 
 from __future__ import annotations
@@ -18,8 +20,9 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -29,20 +32,39 @@ sys.path.insert(0, str(ROOT / "tests" / "helpers"))
 
 from clusters import Qdrant, running
 from watersmeet import Engine
-from watersmeet.core.model import Condition, Request
+from watersmeet.core.model import ANY, ChunkId, Condition, Request
+from watersmeet.core.ports import Term
+from watersmeet.core.tokens import both
+from watersmeet.core.visibility import Viewer, gates
 from watersmeet.engine.index.location import open_index
+from watersmeet.engine.models import embedder, encoder
 from watersmeet.engine.settings.settings import Settings, load
 from watersmeet.engine.sync.push import push
 from watersmeet.evaluate.data import Dataset
 from watersmeet.evaluate.data import load as load_dataset
 
 SETS = ("cranfield", "metatool", "zoomcamp_faq", "scifact_train", "cisi")
-MODES = ("lexical", "exact", "static", "dense", "hybrid")
-FILTERS = {
-    "tag": Condition({"tag": ("even",)}),
-    "without a tag": Condition(without=(("tag", ("even",)),)),
-    "path": Condition({"path": ("*1*",)}),
+MODES = ("lexical", "exact", "static", "sparse", "dense", "hybrid")
+PARTS = {"open": "", "staff": "group:staff", "own": "owner:ann"}
+"""Collections, each with who may see it."""
+ANONYMOUS, STAFF = Viewer(), Viewer("ann", ("staff",))
+ASKED: dict[str, dict[str, Any]] = {
+    "a tag": {"condition": Condition({"tag": ("even",)})},
+    "without a tag": {"condition": Condition(without=(("tag", ("even",)),))},
+    "a path": {"condition": Condition({"path": ("*1*",)})},
+    "dates": {"condition": Condition(since=datetime(2025, 4, 1, tzinfo=UTC), before=datetime(2025, 9, 1, tzinfo=UTC))},
+    "a collection": {"condition": Condition({"collection": ("staff",)})},
+    "anonymous": {"viewer": ANONYMOUS},
+    "anonymous, lexical": {"viewer": ANONYMOUS, "mode": "lexical"},
+    "anonymous, sparse": {"viewer": ANONYMOUS, "mode": "sparse"},
+    "a group and a user": {"viewer": STAFF},
+    "a viewer, a tag and dates": {
+        "viewer": ANONYMOUS,
+        "condition": Condition({"tag": ("even",)}, since=datetime(2025, 4, 1, tzinfo=UTC)),
+    },
 }
+"""How queries are asked besides the modes: hybrid, if they do not say."""
+SCORED_QUERIES, SCORED_PASSAGES = 20, 300
 ENVIRON = {"WATERSMEET__INDEX__DENSE": "hashed", "WATERSMEET__STORE__POSTGRES__EPOCH_SHARE": "1"}
 SPREAD = {1: {}, 3: {"SHARDS": "6", "REPLICAS": "2"}}
 Hits = list[tuple[str, float]]
@@ -63,20 +85,24 @@ def cluster(nodes: int) -> Iterator[dict[str, str]]:
         yield ENVIRON | settings | {f"{of}{name}": value for name, value in SPREAD[nodes].items()}
 
 
-def prepared(dataset: Dataset, folder: Path) -> None:
-    """The corpus with a tag on every second document, as one file."""
+def prepared(dataset: Dataset, folder: Path) -> list[Path]:
+    """The corpus with a tag on every second document and dates of a year, as a file for each collection."""
     assert dataset.corpus is not None
-    with open(folder / "corpus.jsonl", "w", encoding="utf8") as file:
-        for number, line in enumerate(dataset.corpus.read_text().split("\n")):
-            if line:
-                read = json.loads(line)
-                metadata = {**(read.get("metadata") or {}), **({"tags": ["even"]} if number % 2 == 0 else {})}
-                file.write(json.dumps({**read, "metadata": metadata}) + "\n")
+    parts: dict[str, list[str]] = {name: [] for name in PARTS}
+    for number, line in enumerate(dataset.corpus.read_text().split("\n")):
+        if line:
+            read = json.loads(line)
+            date = f"2025-{1 + number % 12:02}-{1 + number % 28:02}"
+            metadata = {**(read.get("metadata") or {}), "updated": date, **({"tags": ["even"]} if number % 2 else {})}
+            part = {1: "staff", 2: "own"}.get(number % 5, "open")
+            parts[part].append(json.dumps({**read, "metadata": metadata}) + "\n")
+    for name, lines in parts.items():
+        (folder / f"{name}.jsonl").write_text("".join(lines))
+    return [folder / f"{name}.jsonl" for name in parts]
 
 
-def edited(folder: Path) -> None:
+def edited(path: Path) -> None:
     """Every fifth document says what the one before it says as well."""
-    path = folder / "corpus.jsonl"
     lines = [json.loads(line) for line in path.read_text().split("\n") if line]
     for number in range(4, len(lines), 5):
         lines[number]["text"] = f"{lines[number]['text']}\n\n{lines[number - 1]['text'][:300]}"
@@ -103,6 +129,39 @@ def compared(pairs: Sequence[tuple[Hits, Hits]]) -> dict[str, Any]:
     return found
 
 
+def scored(ours: Engine, theirs: Engine, texts: Sequence[str]) -> dict[str, Any]:
+    """How far apart the scores of the same passages are, by signal: for the owner and for everyone."""
+    apart: dict[str, float] = {}
+    counted = 0
+    with ours.snapshot() as local, theirs.snapshot() as remote:
+        for visible in (ANY, Condition(gates=gates(ANONYMOUS))):
+            ids = local.sample(SCORED_PASSAGES, visible)
+            for text in texts[:SCORED_QUERIES]:
+                found = [
+                    _scores(one, snapshot, visible, text, ids) for one, snapshot in ((ours, local), (theirs, remote))
+                ]
+                for signal, scores in found[0].items():
+                    other = found[1][signal]
+                    counted += len(scores)
+                    far = max(
+                        (abs(scores.get(one, 0.0) - other.get(one, 0.0)) for one in {*scores, *other}), default=0.0
+                    )
+                    apart[signal] = max(apart.get(signal, 0.0), far)
+    return {"scores": counted, "apart": apart}
+
+
+def _scores(
+    engine: Engine, snapshot: Any, visible: Condition, text: str, ids: Sequence[ChunkId]
+) -> dict[str, Mapping[ChunkId, float]]:
+    words = snapshot.words(visible)
+    found = {"lexical": words.score([Term("body", one) for one in dict.fromkeys(both(text)[0])], ids)}
+    for name, tier in snapshot.tiers().items():
+        component = getattr(engine.settings.section("index"), name)
+        model = encoder(engine.settings, component) if name == "sparse" else embedder(engine.settings, component)
+        (found[name],) = snapshot.vectors(tier, visible).score([model.embed_query(text)], ids)
+    return found
+
+
 def gains(engine: Engine, dataset: Dataset) -> list[float]:
     found = []
     for question in dataset.questions:
@@ -115,16 +174,19 @@ def gains(engine: Engine, dataset: Dataset) -> list[float]:
     return found
 
 
-def after_edits(folder: Path, ours: Engine, theirs: Engine, dataset: Dataset) -> dict[str, Any]:
-    edited(folder)
+def after_edits(files: Sequence[Path], ours: Engine, theirs: Engine, dataset: Dataset) -> dict[str, Any]:
+    for path in files:
+        edited(path)
     for engine in (ours, theirs):
-        engine.sync([folder / "corpus.jsonl"])
+        engine.sync(files)
         engine.deepen()
     local, other = gains(ours, dataset), gains(theirs, dataset)
     apart = [b - a for a, b in zip(local, other, strict=True)]
     spread = 1.96 * statistics.stdev(apart) / math.sqrt(len(apart))
     mean = statistics.fmean(apart)
     return {
+        "queries": len(apart),
+        "other gains": sum(one != 0 for one in apart),
         "local": round(statistics.fmean(local), 4),
         "cluster": round(statistics.fmean(other), 4),
         "difference": [round(mean - spread, 5), round(mean, 5), round(mean + spread, 5)],
@@ -132,27 +194,26 @@ def after_edits(folder: Path, ours: Engine, theirs: Engine, dataset: Dataset) ->
 
 
 def run(name: str, data: Path, queries: int, nodes: Sequence[int]) -> dict[str, Any]:
-    dataset = load_dataset(data / name).limited(queries, 7)
-    texts = [question.text for question in dataset.questions]
+    dataset = load_dataset(data / name)
     report: dict[str, Any] = {}
     with tempfile.TemporaryDirectory() as place:
         for count in nodes:
             folder = Path(place) / str(count)
             folder.mkdir()
-            prepared(dataset, folder)
             with cluster(count) as environ:
-                report[f"{count} nodes"] = _one(name, folder, load(environ=environ), dataset, texts, count)
+                report[f"{count} nodes"] = _one(folder, load(environ=environ), dataset, queries, count)
             shutil.rmtree(folder)
     return report
 
 
-def _one(
-    name: str, folder: Path, settings: Settings, dataset: Dataset, texts: Sequence[str], nodes: int
-) -> dict[str, Any]:
-    target = f"{running().postgres}&index=same_{name}_{nodes}"
+def _one(folder: Path, settings: Settings, dataset: Dataset, queries: int, nodes: int) -> dict[str, Any]:
+    texts = [question.text for question in dataset.limited(queries, 7).questions]
+    target = f"{running().postgres}&index=same_{dataset.name}_{nodes}"
+    files = prepared(dataset, folder)
     with Engine(folder / "index", settings) as ours:
-        ours.sync([folder / "corpus.jsonl"])
-        ours.deepen()
+        for path in files:
+            ours.sync([path], collection=path.stem, audience=PARTS[path.stem])
+        ours.deepen(tiers=("static", "sparse", "dense"))
         start, cpu = time.perf_counter(), time.process_time()
         pushed = push(ours, target, lambda *_: None)
         report: dict[str, Any] = {
@@ -161,16 +222,13 @@ def _one(
             "push_cpu_seconds": round(time.process_time() - cpu, 1),
         }
         with Engine(target, settings) as theirs:
-            for mode in MODES:
-                pairs = [(results_of(ours, q, mode=mode), results_of(theirs, q, mode=mode)) for q in texts]
-                report[mode] = compared(pairs)
-            for what, condition in FILTERS.items():
-                both = [
-                    (results_of(ours, q, condition=condition), results_of(theirs, q, condition=condition))
-                    for q in texts
-                ]
-                report[what] = compared(both)
-            report["a fifth edited"] = after_edits(folder, ours, theirs, dataset)
+            theirs.deepen(tiers=("sparse",))
+            for what, options in {**{mode: {"mode": mode} for mode in MODES}, **ASKED}.items():
+                report[what] = compared(
+                    [(results_of(ours, q, **options), results_of(theirs, q, **options)) for q in texts]
+                )
+            report["scores of given passages"] = scored(ours, theirs, texts)
+            report["a fifth edited"] = after_edits(files, ours, theirs, dataset)
     index: Any = open_index(target, settings)
     index.drop()
     index.close()

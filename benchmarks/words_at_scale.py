@@ -44,7 +44,7 @@ from watersmeet.core.tokens import STOPWORDS, both
 from watersmeet.evaluate.data import load
 from watersmeet.store.local.tantivy import Tantivy
 from watersmeet.store.qdrant.bm25 import FIELDS, rarity, token_of, tokens_of, weights
-from watersmeet.store.qdrant.nodes import Nodes
+from watersmeet.store.qdrant.nodes import Access, Nodes
 from watersmeet.store.qdrant.points import Point, Qdrant, sparse
 
 BOOSTS = {"body": 1.0, "title": 0.3, "headings": 0.1, "names": 0.3, "tags": 0.1}
@@ -335,7 +335,7 @@ def main() -> None:
         report |= {"chunks": corpus.size, "real_chunks": corpus.real, "terms": len(corpus.terms)}
         server = Server(Path(place) / "qdrant")
         try:
-            nodes = Nodes([server.url], [server.grpc_port], "", 120.0, 600.0)
+            nodes = Nodes([server.url], [server.grpc_port], Access(), 120.0, 600.0)
             text, qdrant = Tantivy(folder=os.path.join(place, "text")), Qdrant(nodes)
             report["filling"] = filled(corpus, text, qdrant, server.pid)
             corpus.texts, corpus.tokens = [], []

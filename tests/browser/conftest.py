@@ -17,8 +17,9 @@ from urllib.parse import urlsplit
 import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 
+from command import START
 from page_library import WEB_PAGES, pages_of, write_library
-from serving_command import START, serving
+from serving_command import serving
 
 ROOT = Path(__file__).resolve().parents[2]
 ARGUMENTS = (

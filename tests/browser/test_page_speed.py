@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from command import START
 from page_actions import settled
-from serving_command import START, serving
+from serving_command import serving
 
 pytestmark = pytest.mark.browser
 

@@ -14,8 +14,9 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
+from command import START
 from page_actions import problems, settled
-from serving_command import START, serving
+from serving_command import serving
 
 pytestmark = pytest.mark.browser
 

@@ -13,6 +13,7 @@ from watersmeet.embed.onnx import Onnx
 pytestmark = pytest.mark.model
 
 SHIPPED = Path(__file__).parents[2] / "models" / "granite-30m" / "src" / "watersmeet_granite_30m"
+CONTINUED = "b44052fac86b6c9c8354105d"
 REFERENCE = Path(__file__).parent / "granite_float32.npz"
 
 
@@ -31,9 +32,26 @@ def test_its_vectors_are_those_of_float32(cosines: np.ndarray) -> None:
     assert cosines.mean() > 0.995
 
 
+@pytest.mark.skipif("WATERSMEET_TEST_PERTURB" in os.environ, reason="it measures the model, not a model with noise")
+def test_both_graphs_read_the_same_weights() -> None:
+    """`model.onnx` is the quick form of the graph in `model.onnx_data`, whose vectors an index may still hold."""
+    texts = ["how do I log on?", "Rotate the keys of a server every quarter, then restart it. " * 8]
+    quick, plain = (Onnx(model=str(SHIPPED), file=file) for file in ("", "model.onnx_data"))
+    assert (quick.embed(texts) * plain.embed(texts)).sum(axis=1).min() > 0.995
+    assert quick.fingerprint == CONTINUED, "vectors of before stay, new ones stand beside them"
+
+
+def test_padding_changes_no_vector_but_by_rounding() -> None:
+    """Attention has one form without a mask and one with it."""
+    model = Onnx(model=str(SHIPPED))._encoder()
+    short, long = model.tokens(["how do I log on?", "Rotate the keys of a server every quarter, then restart it."])
+    alone, (beside, _) = model.run([short])[0], model.run([short, long])
+    assert alone @ beside > 0.98, "a batch shares the scale of its activations; without a mask it is .77"
+
+
 def test_no_kernel_can_saturate() -> None:
     """Weights of 7 bits: 255 x 64 x 2 fits into the 16 bits in which a kernel without VNNI adds pairs."""
-    content = (SHIPPED / "model.onnx").read_bytes()
+    content = (SHIPPED / "model.onnx_data").read_bytes()
     start = content.index(b"l0.f1.w_quantized")  # the input's name in a node, then the tensor's own
     tensors = 0
     while (start := content.find(b".w_quantized", start + 1)) >= 0:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import shutil
 import sys
 import threading
 import time
@@ -262,15 +263,29 @@ def test_the_shipped_model_knows_that_to_log_on_is_to_sign_in() -> None:
 
 @pytest.mark.model
 def test_mapped_weights_give_the_same_vector() -> None:
-    graph = mapped_graph(GRANITE / "model.onnx")
+    graph = mapped_graph(GRANITE / "model.onnx_data")
     assert graph is not None
-    assert len(graph) < 0.01 * (GRANITE / "model.onnx").stat().st_size
+    assert len(graph) < 0.01 * (GRANITE / "model.onnx_data").stat().st_size
     plain, mapped = (
-        _encoder.session_of(one) for one in ((GRANITE / "model.onnx").read_bytes(), GRANITE / "model.onnx")
+        _encoder.session_of(one) for one in ((GRANITE / "model.onnx_data").read_bytes(), GRANITE / "model.onnx_data")
     )
     feed = {name: np.array([[0, 9178, 109, 38, 2]]) for name in ("input_ids", "attention_mask")}
     feed["attention_mask"] = np.ones_like(feed["input_ids"])
     assert np.array_equal(plain.run(None, feed)[0], mapped.run(None, feed)[0])
+
+
+@pytest.mark.model
+@pytest.mark.parametrize("graph", ["model.onnx", "model.onnx_data"])
+def test_a_folder_of_links_as_the_hub_keeps_them(tmp_path: Path, graph: str) -> None:
+    """onnxruntime refuses weights to which a link leads in another folder."""
+    blobs, folder = tmp_path / "blobs", tmp_path / "snapshot"
+    blobs.mkdir()
+    folder.mkdir()
+    for number, file in enumerate(("model.onnx", "model.onnx_data", "tokenizer.json", "config.json")):
+        shutil.copyfile(GRANITE / file, blobs / f"{number}")
+        (folder / file).symlink_to(Path("..") / "blobs" / f"{number}")
+    linked, plain = (Onnx(model=str(place), file=graph) for place in (folder, GRANITE))
+    assert np.array_equal(linked.embed_query("How do I log on?"), plain.embed_query("How do I log on?"))
 
 
 @given(st.binary(max_size=60), st.integers(0, 3000), st.integers(0, 3000))

@@ -5,14 +5,13 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-START = "import sys; sys.argv[0] = 'watersmeet'; from watersmeet.face.cli.main import main; main()"
+from command import command
 
 VAULT = {
     "index.md": "# Home\n\nWelcome aboard. See [[Setup]] and [the keys](guides/keys.md).\n",
@@ -44,17 +43,7 @@ Ask = Callable[..., Any]
 
 
 def start(*arguments: str, cwd: Path, **environ: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-c", START, *arguments],
-        cwd=cwd,
-        env={"WATERSMEET__INDEX__VECTORS": "false", **os.environ, **environ},
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        encoding="utf8",
-        timeout=60,
-        check=False,
-    )
+    return command(*arguments, cwd=cwd, env={"WATERSMEET__INDEX__VECTORS": "false", **os.environ, **environ})
 
 
 def fill(folder: Path, files: dict[str, str]) -> Path:

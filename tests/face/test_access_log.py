@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from command import START
 from serving import serving
-from serving_command import START
 from watersmeet import Engine
 from watersmeet.core.errors import ConfigError
 from watersmeet.face.access_log import Access, AccessLog

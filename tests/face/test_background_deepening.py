@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from command import START
 from watersmeet import Engine
 from watersmeet.core.visibility import EVERYONE, Viewer
 from watersmeet.engine.settings.settings import load
@@ -27,7 +28,6 @@ from watersmeet.face.index_writes import SyncParams, sync
 from watersmeet.face.service import Service
 
 pytestmark = pytest.mark.server
-START = "import sys; sys.argv[0] = 'watersmeet'; from watersmeet.face.cli.main import main; main()"
 PAGES = {f"{n}.md": f"# Page {n}\n\nWhat is said of tide {n}.\n" for n in range(20)}
 WITH = {"WATERSMEET__INDEX__VECTORS": "true", "WATERSMEET__INDEX__DENSE": "hashed"}
 Run = Callable[..., "subprocess.CompletedProcess[str]"]

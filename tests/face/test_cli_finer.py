@@ -13,6 +13,8 @@ from typing import Any
 
 import pytest
 
+from command import START
+
 pytestmark = pytest.mark.slow
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
@@ -74,9 +76,8 @@ def test_what_is_installed_does_not_hang_on_who_reads(synced: Path, tmp_path: Pa
     project.mkdir()
     reader, writer = os.pipe()
     os.close(reader)  # whoever read it had enough
-    code = "import sys; sys.argv[0] = 'watersmeet'; from watersmeet.face.cli.main import main; main()"
     subprocess.run(
-        [sys.executable, "-c", code, "install", "claude-code", "--index", str(synced / ".watersmeet")],
+        [sys.executable, "-c", START, "install", "claude-code", "--index", str(synced / ".watersmeet")],
         cwd=project,
         stdin=subprocess.DEVNULL,
         stdout=writer,

@@ -17,7 +17,8 @@ from typing import Any
 
 import pytest
 
-START = "import sys; sys.argv[0] = 'watersmeet'; from watersmeet.face.cli.main import main; main()"
+from command import START
+
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 Ask = Callable[..., Any]
 

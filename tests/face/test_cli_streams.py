@@ -14,7 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from terminals import START, on_a_terminal
+from command import START
+from terminals import on_a_terminal
 from watersmeet.face.cli.streams import one_line, visible
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]

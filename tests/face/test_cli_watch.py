@@ -14,8 +14,9 @@ from typing import Any
 
 import pytest
 
+from command import START
+
 pytestmark = pytest.mark.slow
-START = "import sys; sys.argv[0] = 'watersmeet'; from watersmeet.face.cli.main import main; main()"
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 Ask = Callable[..., Any]
 

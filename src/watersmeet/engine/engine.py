@@ -187,13 +187,14 @@ class Engine:
         strict: bool = False,
         tiers: Sequence[str] = (),
         confirm: bool = False,
+        wait: bool = True,
     ) -> SyncReport:
         """Embed the chunks that have no vectors yet, for at most `seconds`; the report counts them.
 
         `deep=False`: only with quick models. `after`: only rows above this one. `strict`: raise, instead of warn, if
         nothing can be embedded because a model is missing or another process is embedding. `tiers`: only these, of
         `static`, `sparse` and `dense`; later syncs keep them up to date. `confirm`: as for `sync`; without it, a model
-        whose cost is too high embeds nothing."""
+        whose cost is too high embeds nothing. `wait`: in a cluster, until other processes have embedded their part."""
         from watersmeet.engine.sync.embed_tiers import raise_refused
         from watersmeet.engine.sync.report import SyncReport
 
@@ -202,7 +203,7 @@ class Engine:
                 raise ConfigError(f"no tier called {tier!r}", nearest(tier, TIERS))
         report, start = SyncReport(), time.perf_counter()
         problems = self._embed(
-            tiers, report, progress=progress, seconds=seconds, after=after, deep=deep, confirm=confirm
+            tiers, report, progress=progress, seconds=seconds, after=after, deep=deep, confirm=confirm, wait=wait
         )
         if strict and problems and not report.embedded and not report.cached:
             raise_refused(problems[:1], report)

@@ -113,6 +113,9 @@ def test_who_may_see_what_is_as_it_was_last_said(place: Path) -> None:
         recreate(engine)
         assert engine.search("otter", mode="lexical", viewer=EVERYONE).results
         engine.set_audience("notes", "private")
+        (place / "plans").mkdir()
+        (place / "plans" / "p.md").write_text("# Plan\n")
+        engine.sync([place / "plans"], audience="group:staff")  # a collection that the old one does not have
         engine.registry.register([{**ENTITY, "path": "/later", "name": "later"}])
         roll_back(engine)
         assert not engine.search("otter", mode="lexical", viewer=EVERYONE).results

@@ -64,3 +64,16 @@ def test_private_rows_score_as_if_all_were_in_one_store(local, tmp_path) -> None
         assert found.keys() == expected.keys()
         assert max(found, key=found.__getitem__) == max(expected, key=expected.__getitem__)
         assert found == pytest.approx(expected, rel=0.05)  # lengths are compared with the average of public rows
+
+
+def test_a_private_row_with_the_same_words_has_the_same_score(local) -> None:
+    text = "A zeppelin over the sea. " + "Sand and stones lie on the shore of the bay. " * 9
+    given = [page("b.md", ((), text)), page("c.md", ((), "Stones lie here.")), page("d.md", ((), "A zeppelin."))]
+    given.append(page("a.md", ((), text), fields={AUDIENCE_GATE: ["user:ada"]}))
+    with local(*given).index.snapshot() as snapshot:
+        words, hers = snapshot.words(visible_to(ADA)), visible_to(ADA)
+        query = [ZEPPELIN, Term("body", "stones"), Term("title", "zeppelin", 0.3)]
+        found = dict(words.match(query, hers, 9))
+        public, private = given[0].chunks[0].id, given[3].chunks[0].id
+        assert found[public] == found[private]
+        assert words.score(query, found) == found

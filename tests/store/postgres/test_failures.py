@@ -7,20 +7,22 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
-from cluster_indexes import cluster_environment, cluster_index, points_of
-from clusters import NOT_RUN, Qdrant, missing, restart_postgres, running
+from cluster_indexes import NO_VECTORS, cluster_environment, cluster_index, cluster_settings, points_of
+from clusters import NOT_RUN, missing, restart_postgres, running
 from engine_filling import EngineFilling
 from serving import served
 from watersmeet import Engine
-from watersmeet.core.errors import DatabaseDown, DatabaseProblem, WatersmeetError
+from watersmeet.core.errors import DatabaseDown, WatersmeetError
 from watersmeet.core.index import Check
-from watersmeet.core.model import Request
+from watersmeet.core.model import DocId, Request
+from watersmeet.core.writing import Changes
+from watersmeet.engine.index.writer import open_for_writing
 from watersmeet.engine.settings.settings import load
-from watersmeet.store.qdrant.nodes import Nodes
 from watersmeet.testing.contracts.corpus import page
 
 pytestmark = [pytest.mark.server, pytest.mark.kill, pytest.mark.skipif(bool(missing()), reason=NOT_RUN)]
@@ -88,6 +90,23 @@ def test_a_dead_postgresql_is_an_error_until_it_answers(filling: EngineFilling) 
         eventually(engine, (["a.md"], set()))
 
 
+def test_postgresql_restarted_under_a_writer_holds_nobody_up(filling: EngineFilling) -> None:
+    """The writer could not release its lease, which would last for half a minute."""
+    settings = cluster_settings({**NO_VECTORS, "WATERSMEET__WRITER__LOCK_SECONDS": "15"})
+    with ExitStack() as writing:
+        opened = writing.enter_context(open_for_writing(filling.index, settings))
+        with restart_postgres():
+            with pytest.raises(DatabaseDown):
+                opened.catalogue.commit(Changes(removed=[DocId("a.md")]))
+            writing.close()
+    other = EngineFilling(filling.place, settings)
+    other.put([page("b.md", ((), "A gull."))])
+    other.index.close()
+    with filling.index.snapshot() as snapshot:
+        assert [record.document for record in snapshot.records()] == ["a.md", "b.md"]
+        assert [one.text for one in snapshot.passages_of(DocId("b.md"))] == ["A gull."]
+
+
 def test_a_killed_writer_holds_nobody_up(filling: EngineFilling) -> None:
     """On one machine its lease is free at once, and the points of what it never committed are removed."""
     code = (
@@ -117,40 +136,6 @@ def test_a_killed_writer_holds_nobody_up(filling: EngineFilling) -> None:
     assert points_of(filling.index) == 3
     with filling.index.snapshot() as snapshot:
         assert [record.document for record in snapshot.records()] == ["a.md", "b.md", "c.md"]
-
-
-def test_another_node_is_asked_and_the_dead_one_is_left_out() -> None:
-    qdrant = running().qdrant
-    nodes = Nodes(["http://127.0.0.1:1", qdrant.url], [0], "", 10.0, 10.0)
-    try:
-        for _ in range(6):
-            assert nodes.call("GET", "/collections") is not None
-        assert nodes.down() == ["127.0.0.1:1"]
-        asked = [node.failures for node in nodes._nodes]
-        assert asked == [1, 0]  # it was met once, not every second time
-    finally:
-        nodes.close()
-
-
-def test_keys_are_sent_and_never_shown(tmp_path_factory: pytest.TempPathFactory) -> None:
-    folder = tmp_path_factory.mktemp("key") / "qdrant"
-    qdrant = Qdrant(folder, settings={"QDRANT__SERVICE__API_KEY": "sesame-77"})
-    try:
-        for key, refused in (("sesame-77", False), ("wrong-key-88", True)):
-            nodes = Nodes([qdrant.url], [qdrant.grpc_port], key, 10.0, 10.0)
-            if refused:
-                with pytest.raises(WatersmeetError, match="refuses the key") as raised:
-                    nodes.call("GET", "/collections")
-                assert key not in str(raised.value)
-                with pytest.raises(WatersmeetError, match="refuses the key"):
-                    nodes.put(b"")
-            else:
-                assert nodes.call("GET", "/collections") == {"collections": []}
-                with pytest.raises(DatabaseProblem, match="Qdrant"):  # an empty message names no collection
-                    nodes.put(b"")
-            nodes.close()
-    finally:
-        qdrant.stop()
 
 
 def test_a_server_is_not_ready_without_qdrant_and_ready_again_with_it(filling: EngineFilling) -> None:

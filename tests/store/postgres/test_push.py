@@ -44,6 +44,7 @@ def local(tmp_path_factory: pytest.TempPathFactory, settings: Settings) -> Itera
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CACHE_HOME", str(folder / "cache"))
         with Engine(folder / "index", settings) as engine:
+            engine.sync([EXAMPLES / "handbook" / "operations"], collection="own", audience="owner:ada")
             engine.sync([EXAMPLES])
             engine.registry.register([SECRET])
             engine.deepen()

@@ -133,6 +133,30 @@ def test_a_text_that_stays_keeps_its_vectors(filling: EngineFilling) -> None:
         assert snapshot.coverage(tier) == 0.5
 
 
+def test_a_vector_that_is_noted_during_a_commit_is_made_again_for_the_new_row(filling: EngineFilling) -> None:
+    """The point of the new row was written without it."""
+    given, other = page("a.md", ((), "A tern.")), page("b.md", ((), "An auk."))
+    filling.put([given, other])
+    filling.embed(STATIC, vectors([other]))
+    index, made = filling.index, vectors([given])
+    with index.snapshot() as snapshot:
+        rows = filling.rows(snapshot, made)
+    with open_for_writing(index, cluster_settings(SETTINGS)) as opened:
+        writer = opened.catalogue
+        changes = Changes(put=[put_of(page("a.md", ((), "A tern."), fields={"status": "new"}))])
+        versions = writer._versions(changes)
+        first = writer._points(versions)
+        adding = index.vector_store(STATIC).writer()
+        adding.add(list(rows.values()), list(made.values()))
+        adding.commit()
+        writer._apply(changes, versions, first)
+    with index.snapshot() as snapshot:
+        (tier,) = snapshot.tiers().values()
+        assert [one.text for one in snapshot.unseen(tier, 10)] == ["A tern."]
+        (found,) = snapshot.vectors(tier, ANY).nearest(list(made.values()), ANY, 10)
+        assert list(found) == [other.chunks[0].id]
+
+
 def test_indexes_of_one_cluster_know_nothing_of_each_other(filling: EngineFilling) -> None:
     secret = page("secret.md", ((), "A tern with a secret, ZEP-77."))
     filling.put([page("a.md", ((), "A tern."))])

@@ -19,6 +19,7 @@ from watersmeet.core.index import BackedUp, BackupPart, ReadableIndex
 from watersmeet.core.locks import passing_lock, writable
 from watersmeet.core.system import replace_path, sync_folder
 from watersmeet.engine.backup.archive import HEADER, Archive, Header, write
+from watersmeet.engine.index.location import LOCAL
 from watersmeet.engine.index.state_names import (
     CALIBRATION,
     EMBED_FIRST,
@@ -37,6 +38,8 @@ STATES = (
 )
 """Named states that a backup has: all but those of the last half hour."""
 STATE = "state/"
+PLACES = {LOCAL: ", a folder", "postgresql": ": --index postgresql://HOST/DATABASE?index=NAME"}
+"""Where to restore a backup, by its store."""
 LOCK_SECONDS = 1.0
 Progress = Callable[[dict[str, Any]], None]
 """A callback for each part that was copied: its name as `part`, and the bytes so far as `done`."""
@@ -112,15 +115,38 @@ def restore(
     with opened, ExitStack() as stack:
         archive = Archive(opened, _reported(progress))
         stack.callback(archive.close)
-        if archive.header.store != target.kind:
+        wait = settings.section("writer").lock_seconds
+        if archive.header.store == target.kind:
+            documents = target.restore(archive.parts(), STATES, replace, wait)
+        elif archive.header.store == LOCAL and hasattr(index, "receive"):
+            documents = _moved(archive, index, settings, replace, progress)
+        else:
             kind = str(archive.header.store)[:40]
             raise IndexMismatch(
                 f"the backup is of a store called {kind!r}, and {index.place} is {target.kind!r}",
-                "restore it into an index of the same store",
+                f"restore it into an index of the same store{PLACES.get(kind, '')}",
             )
-        wait = settings.section("writer").lock_seconds
-        documents = target.restore(archive.parts(), STATES, replace, wait)
     return RestoreReport(documents, index.place, archive.header.made, (time.perf_counter() - start) * 1000)
+
+
+def _moved(archive: Archive, index: Any, settings: Settings, replace: bool, progress: Progress) -> int:
+    """Restore the backup of a folder into a temporary one, and move that into a store on servers."""
+    from watersmeet.engine.engine import Engine
+    from watersmeet.engine.sync.push import push_into
+
+    if not replace and index.exists():
+        raise ConfigError(f"there is an index in {index.place}", "restore it elsewhere with --index, or add --replace")
+    wait = settings.section("writer").lock_seconds
+    with tempfile.TemporaryDirectory(prefix="watersmeet-restore-") as scratch:
+        place = os.path.join(scratch, "index")
+        with Engine(place, settings) as whole:
+            documents = _backed_up(whole.index).restore(archive.parts(), STATES, False, wait)
+            push_into(whole, index, lambda step, done, of: progress({"part": step, "done": done, "unit": "chunks"}))
+            for name in STATES:
+                content = whole.index.state(name).read()
+                with index.state(name).changing(wait) as state:
+                    state.write(content)
+    return documents
 
 
 def _backed_up(index: ReadableIndex) -> BackedUp:

@@ -89,11 +89,17 @@ def _audiences(index: ReadableIndex) -> dict[str, Audience]:
 
 
 def _restrict(new: Engine, audiences: Mapping[str, Audience]) -> None:
-    """Let the collections of a generation be seen by those who may see them now."""
-    from watersmeet.engine.sync.collections import change_audience
+    """Let the collections of a generation be seen by those who may see them now. One that it does not have is made, for
+    it may be filled again."""
+    from watersmeet.engine.index.writer import open_for_writing
 
-    for name, audience in audiences.items():
-        change_audience(new.index, new.settings, name, audience)
+    if not audiences:
+        return
+    with open_for_writing(new.index, new.settings) as writer:
+        for name, audience in audiences.items():
+            known = {each: number for number, each in writer.catalogue.collections().items()}
+            if audience or name in known:
+                writer.catalogue.set_audience(writer.catalogue.collection(name), audience)
 
 
 def _coverage(index: ReadableIndex) -> dict[str, float]:

@@ -52,7 +52,7 @@ def open_for_writing(index: Index, settings: Settings, *, recreate: bool = False
     """Open an index for writing, and create it if needed. Raises if it was built with other settings or models."""
     if not hasattr(index, "writer"):
         raise IndexProblem(f"{index.place} can only be searched", "write to it on the machine that has it")
-    with diagnose(index, settings), index.writer(_writer_options(index, settings), recreate) as writer:
+    with diagnose(index, settings), index.writer(writer_options(index, settings), recreate) as writer:
         opened = IndexWriter(writer, settings.section("writer"))
         again = json.loads(writer.meta().get(WAITING_RECORDS, "[]"))
         if again:
@@ -70,11 +70,11 @@ def open_preview(index: Index, settings: Settings) -> Iterator[IndexWriter]:
         raise IndexProblem(f"{index.place} cannot be previewed", "sync it without a dry run")
     with diagnose(index, settings), index.preview() as preview:
         if "fingerprint" in (facts := preview.meta()):
-            _writer_options(index, settings).check(facts)
+            writer_options(index, settings).check(facts)
         yield IndexWriter(cast(Writer, preview), settings.section("writer"))
 
 
-def _writer_options(index: Index, settings: Settings) -> WriterOptions:
+def writer_options(index: Index, settings: Settings) -> WriterOptions:
     """Writer options from the settings."""
     current = fingerprint(settings, index.format)
     writer = settings.section("writer")

@@ -9,9 +9,9 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from watersmeet.core.errors import IndexBusy, IndexDamaged, ModelProblem
 from watersmeet.core.index import CURRENT_TIERS, LEVEL_VERSION, NEXT_TIERS, Index, Snapshot, Tier, Vectors
@@ -43,9 +43,11 @@ from watersmeet.engine.models import GuardedEncoder
 from watersmeet.engine.query.visibility import visible_to
 from watersmeet.engine.settings.settings import Settings
 from watersmeet.engine.sync import embed_first
+from watersmeet.engine.sync.jobs import ROWS, offer_embedding, withdraw_embedding
 from watersmeet.engine.sync.report import Progress, ProgressCallback
 
 if TYPE_CHECKING:
+    from watersmeet.core.queue import Claims, HasJobs
     from watersmeet.core.sparse import Weighted
     from watersmeet.core.vectors import Matrix, Vector
     from watersmeet.engine.index.tiers import Model
@@ -62,6 +64,8 @@ CACHE_BATCH = {"static": 1024, "dense": 64}
 """Vectors written to the cache at a time."""
 LOCK_SECONDS = 600.0
 """Wait for a sync that is writing: failing would waste the window just embedded."""
+POLL_SECONDS = 0.2
+"""How often it looks whether others have embedded what they have claimed."""
 REMEASURE_SHARE = 0.1
 """How near general queries come is measured again once this share of the rows is new."""
 
@@ -70,6 +74,8 @@ REMEASURE_SHARE = 0.1
 class DeepenResult:
     embedded: set[Row] = field(default_factory=set)
     cached: int = 0
+    elsewhere: int = 0
+    """... and those that others embedded meanwhile."""
 
 
 def facts_of(index: Index) -> Mapping[str, str]:
@@ -87,17 +93,19 @@ def deepen(
     seconds: float = math.inf,
     after: int = 0,
     measure: bool = False,
+    wait: bool = True,
 ) -> None:
     """Embed the live chunks of one tier that have no vectors, within `seconds`, and add the counts to `done`.
 
-    Raises `ModelProblem` if the model cannot be used, `IndexBusy` if another process embeds for this tier. `after`:
-    only rows above this one. `measure`: always measure again how near general queries come."""
+    Raises `ModelProblem` if the model cannot be used, `IndexBusy` if another process embeds for this tier and the index
+    cannot share the work. `after`: only rows above this one. `measure`: always measure again how near general queries
+    come. `wait`: until others have embedded what they have begun."""
     component = embedder_name(settings, name)
     if not component:
         return
     with _tier_lock(index, name), diagnose(index, settings):
         model = model_of(settings, name, component)
-        _Pass(settings, index, name, model, progress, done, seconds, after, measure).run()
+        _Pass(settings, index, name, model, progress, done, seconds, after, measure, wait).run()
 
 
 @dataclass(slots=True)
@@ -113,7 +121,11 @@ class _Pass:
     seconds: float
     after: int = 0
     measure: bool = False
+    wait: bool = True
     key: str = CURRENT_TIERS
+    claims: Claims | None = None
+    total: int = 0
+    left: int = 0
     written: int = 0
     took: float = 0.0
 
@@ -128,28 +140,54 @@ class _Pass:
         cache = open_cache(self.settings)
         start, whole = time.perf_counter(), False
         try:
-            while time.perf_counter() - start < self.seconds:
-                rows, texts, missing = self._window(tier)
-                if not rows:  # the model is loaded only if there is work
-                    if self.name == "dense" and not self.after:
-                        embed_first.forget(self.index.state(EMBED_FIRST))
-                    whole = not self.after and not missing  # not with damaged rows, which are read again first
-                    break
-                check(tier, self.model)
-                check_dimension(tier, self.model, self.model.dimension)
-                self.progress(Progress(f"embedding ({self.name})", self.written, self.written + missing, "chunks"))
-                made = self._embed(tier, texts, rows, cache)
-                self.took = time.perf_counter() - start
-                tier = self._write(store, tier, rows, made)
-                self.written += len(rows)
+            with self._claiming(store) as self.claims:
+                self._ask_others(tier)
+                while time.perf_counter() - start < self.seconds:
+                    rows, texts, missing = self._window(tier)
+                    if not rows and self._others_embed():
+                        continue
+                    if not rows:  # the model is loaded only if there is work
+                        if self.name == "dense" and not self.after:
+                            embed_first.forget(self.index.state(EMBED_FIRST))
+                        whole = not self.after and not missing  # not with damaged rows, which are read again first
+                        break
+                    check(tier, self.model)
+                    check_dimension(tier, self.model, self.model.dimension)
+                    self.progress(Progress(f"embedding ({self.name})", self.total - missing, self.total, "chunks"))
+                    made = self._embed(tier, texts, rows, cache)
+                    self.took = time.perf_counter() - start
+                    tier = self._write(store, tier, rows, made)
+                    self.written += len(rows)
             tier = self._measured(tier, cache)
+            if whole and self.claims is not None:
+                withdraw_embedding(cast("HasJobs", self.index).queue(), self.name)
             if whole and self.key == NEXT_TIERS:  # complete: it replaces the outdated tier
                 self._note(tier, lambda meta: replaced(meta, tier))
         finally:
             cache.close()
             store.close()
+        self.done.elsewhere += max(0, self.total - self.left - self.written) if self.claims is not None else 0
         if self.written:
-            self.progress(Progress(f"embedding ({self.name})", self.written, self.written, "chunks"))
+            self.progress(Progress(f"embedding ({self.name})", self.total, self.total, "chunks"))
+
+    def _claiming(self, store: Store) -> AbstractContextManager[Claims | None]:
+        """Claims on rows, where several processes embed at a time."""
+        return cast("HasJobs", self.index).claims(store) if is_shared(self.index) else nullcontext()
+
+    def _ask_others(self, tier: Tier) -> None:
+        """Offer workers a part of what a sync has to embed."""
+        if self.claims is not None and self.wait and self.seconds == math.inf:
+            with self.index.snapshot() as snapshot:
+                left = snapshot.left(tier, self.after)
+            if left > ROWS:
+                offer_embedding(cast("HasJobs", self.index).queue(), self.name, left)
+
+    def _others_embed(self) -> bool:
+        """Whether to look again for rows: others may leave some of theirs."""
+        if not self.wait or self.claims is None or not self.claims.others():
+            return False
+        time.sleep(POLL_SECONDS)
+        return True
 
     def _opened(self, meta: Mapping[str, str]) -> tuple[Tier, Store]:
         """The tier to fill and its store: the current tier; its successor if an earlier file of the model made it; or a
@@ -172,6 +210,8 @@ class _Pass:
 
     def _reconciled(self, tier: Tier, store: Store) -> Tier:
         """Reconcile the catalogue with a store of another number of rows, such as one from a backup."""
+        if is_shared(self.index):  # both change in one transaction, and others write meanwhile
+            return tier
         with self.index.snapshot() as snapshot:
             expected = snapshot.statistics().chunks - snapshot.left(tier)
         reader = store.reader()
@@ -190,15 +230,20 @@ class _Pass:
         with self.index.bookkeeping(LOCK_SECONDS) as catalogue:
             meta = catalogue.meta()
             if tier.folder in [other.folder for other in all_tiers(meta)]:
+                self._check_key(meta, tier)
                 catalogue.note_vectors(entries(meta), tier.folder, ())
 
     def _window(self, tier: Tier) -> tuple[list[Row], list[str], int]:
         """The next rows to embed with their texts, and the number of missing rows in all."""
         with self.index.snapshot() as snapshot:
             first = embed_first.read(self.index.state(EMBED_FIRST)) if self.name == "dense" else []
-            found = snapshot.unseen(tier, self._width(), first, self.after)
+            if self.claims is None:
+                found = snapshot.unseen(tier, self._width(), first, self.after)
             missing = snapshot.left(tier, self.after)
             damage_failures(snapshot, self.index)
+        if self.claims is not None:
+            found = self.claims.window(self._width(), first, self.after)
+        self.left, self.total = missing, max(self.total, self.written + missing)
         texts = [embedded_text(title, headings, text) for _, title, headings, text in found]
         return [row for row, *_ in found], texts, missing
 
@@ -265,8 +310,15 @@ class _Pass:
             writer.commit()
             rate = (self.written + len(rows)) / max(1e-3, self.took)
             tier = replace(tier, rows=store.reader().size, rate=round(rate, 1))
+            self._check_key(meta, tier)
             catalogue.note_vectors(with_tier(meta, tier, self.key), tier.folder, rows)
         return tier
+
+    def _check_key(self, meta: Mapping[str, str], tier: Tier) -> None:
+        """Another process may have completed the successor of a tier, which then is the current one."""
+        current = tiers_of(meta).get(self.name)
+        if current is not None and current.folder == tier.folder:
+            self.key = CURRENT_TIERS
 
     def _measured(self, tier: Tier, cache: VectorCache) -> Tier:
         """Measure how near general queries come if it may have changed: to all chunks, and to public ones."""
@@ -328,9 +380,18 @@ def _level(vectors: Vectors, visible: Condition, queries: Sequence[Vector]) -> f
     return round(sum(first) / len(first), 4) if first else 0.0
 
 
+def is_shared(index: Index) -> bool:
+    """Whether several processes embed for a tier at a time."""
+    return hasattr(index, "claims")
+
+
 @contextmanager
 def _tier_lock(index: Index, name: str) -> Iterator[None]:
-    """A lock per tier: only one process embeds for it. A second one gets `IndexBusy` with the name of the first."""
+    """A lock per tier, unless the work is shared: only one process embeds for it. A second one gets `IndexBusy` with
+    the name of the first."""
+    if is_shared(index):
+        yield
+        return
     with ExitStack() as stack:
         try:
             stack.enter_context(index.alone(f"deepen-{name}"))

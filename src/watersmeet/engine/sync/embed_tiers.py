@@ -29,10 +29,11 @@ def embed_tiers(
     measure: bool = False,
     deep: bool = True,
     confirm: bool = False,
+    wait: bool = True,
 ) -> list[WatersmeetError]:
     """Embed these tiers, or those that are due. A missing model is a warning: text search works without it.
 
-    `measure`: compute the statistics of the whole index again even if little has changed."""
+    `wait`: as for `deepen`. `measure`: compute the statistics of the whole index again even if little has changed."""
     problems: list[WatersmeetError] = []
     if not settings.section("index").vectors:
         return problems
@@ -45,14 +46,14 @@ def embed_tiers(
         report.warnings += [Skipped(COST, f"no vectors: {one}. {one.hint}") for one in refused]
     for tier in tiers:
         try:
-            deepen(index, settings, tier, progress, done, seconds, after, measure)
+            deepen(index, settings, tier, progress, done, seconds, after, measure, wait)
             if tier == TIERS[0]:
                 report.warnings += refresh(index, settings, measure)
         except (ModelProblem, IndexBusy) as problem:
             problems.append(problem)
             without = f"no {tier} vectors: " if isinstance(problem, ModelProblem) else ""
             report.warnings.append(Skipped(tier, f"{without}{problem}. {problem.hint}".strip()))
-    report.embedded, report.cached = len(done.embedded), done.cached
+    report.embedded, report.cached = len(done.embedded) + done.elsewhere, done.cached
     return problems
 
 

@@ -71,21 +71,26 @@ class Pushed:
 
 def push(engine: Engine, target: str, progress: Callable[[str, int, int], None]) -> Pushed:
     """Move all that the index has to another one. An interrupted push goes on where it was."""
-    source: Any = engine.index
-    if not hasattr(source, "contents"):
-        raise IndexProblem(f"{source.place} cannot be pushed", "push an index in a folder")
     if not is_address(target):
         raise IndexProblem(f"{target} is not the address of a store", "write postgresql://HOST/DATABASE?index=NAME")
     other = open_index(target, engine.settings)
     try:
-        if not hasattr(other, "receive"):
-            raise IndexProblem(f"{other.place} cannot take an index over", "push to postgresql://…")
-        with source.contents() as contents:
-            if not contents.facts().get("fingerprint"):
-                raise NoIndex(f"nothing was ever put into {source.place}", "fill it with `watersmeet sync PATH`")
-            return _pushed(engine, contents, other, progress)
+        return push_into(engine, other, progress)
     finally:
         other.close()
+
+
+def push_into(engine: Engine, other: Index, progress: Callable[[str, int, int], None]) -> Pushed:
+    """Move all that the index has to an opened one."""
+    source: Any = engine.index
+    if not hasattr(source, "contents"):
+        raise IndexProblem(f"{source.place} cannot be pushed", "push an index in a folder")
+    if not hasattr(other, "receive"):
+        raise IndexProblem(f"{other.place} cannot take an index over", "push to postgresql://…")
+    with source.contents() as contents:
+        if not contents.facts().get("fingerprint"):
+            raise NoIndex(f"nothing was ever put into {source.place}", "fill it with `watersmeet sync PATH`")
+        return _pushed(engine, contents, other, progress)
 
 
 def _pushed(engine: Engine, contents: Contents, other: Index, progress: Callable[[str, int, int], None]) -> Pushed:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, field, replace
 from threading import Event
 from typing import Any
@@ -144,6 +144,13 @@ class SyncReport:
         made |= {name: value for name in ("fresh", "left") if (value := getattr(self, name))}
         made |= {"cost": self.cost.to_json()} if self.cost else {}
         return made if self.planned is None else made | {"dry_run": True, "planned": self.planned_by_action()}
+
+    def add(self, part: Mapping[str, Any]) -> None:
+        """Add what a part has read, as JSON."""
+        for name in (*ACTIONS, "unchanged"):
+            setattr(self, name, getattr(self, name) + part[name])
+        for name in ("skipped", "warnings", "notes"):
+            getattr(self, name).extend(Skipped(one["path"], one["reason"]) for one in part[name])
 
     def planned_by_action(self) -> dict[str, list[str]]:
         """The documents that a dry run would have changed, by action; not all of them if there are very many."""

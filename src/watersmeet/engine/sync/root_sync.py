@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from itertools import chain
+from typing import Any, Protocol
 
 from watersmeet.core.documents import Document
 from watersmeet.core.errors import ReaderFailed, SourceProblem
@@ -46,6 +47,8 @@ from watersmeet.present.reassemble import LEVELS, OVERLAP, irregular_levels
 
 TICK_NS = 2_000_000_000
 """A file changed less than this before it was read may change again and keep its time stamp."""
+MIN_SHARED = 65
+"""Fewer files are read by one process: a slice takes longer to offer than to read."""
 SET_HERE = (LEVELS, OVERLAP, CREATED, OWN_AUDIENCE)
 """Fields that no file can set."""
 REST_KEPT = "documents that it did not reach are kept unchanged"
@@ -78,6 +81,12 @@ class _Scan:
         self.same.add(name)
 
 
+class Sharing(Protocol):
+    """Reading of many files by several workers."""
+
+    def read(self, run: RootSync, changed: Sequence[Found], moved: Mapping[str, FileState], until: float) -> int: ...
+
+
 @dataclass(slots=True)
 class RootSync:
     """Syncs one root, or the part `scope` of it."""
@@ -98,6 +107,7 @@ class RootSync:
     outdated: Collection[str] = ()  # forms of file that another parser has read before
     before: Mapping[str, FileState] | None = None  # file states when the source was read, if that was earlier
     read_at: int = 0  # ... and when that was, in ns
+    sharing: Sharing | None = None  # by whom many files are read, if not by this process alone
     until: float = math.inf  # when to leave the rest to the next sync, by the monotonic clock
     all_read: bool = True  # whether no file was left for the next sync
     problem: str = ""  # why the scan ended early, if it did
@@ -136,12 +146,9 @@ class RootSync:
         self.dates.dating = self.source.dating(changed)
         self.progress(Progress("reading", 0, self._total, self.source.unit, self._before))
         until = math.inf if states and (self.again or self.outdated) else self.until  # else the next would begin anew
-        for number, item in enumerate(changed):
-            if number and time.monotonic() > until:
-                self._leave(len(changed) - number)
-                return
-            self._read(item, states.get(item.name))
-            self.batch.maybe_commit()
+        if left := self._read_all(changed, states, until):
+            self._leave(left)
+            return
         self._report_without_extra(changed, uri)
         for lost_files in self._missing.values():
             for state in lost_files:
@@ -150,6 +157,86 @@ class RootSync:
         if scan.whole and self.all_read and not self.scope:
             self.batch.cursor(self.root.id, scan.whole.cursor)
         self.batch.commit(last=True)
+
+    def _read_all(self, changed: Sequence[Found], states: Mapping[str, FileState], until: float) -> int:
+        """Read files, by several workers if they are many; returns how many are left since the time is over."""
+        if self.sharing is not None and len(changed) >= MIN_SHARED:
+            moved = self._moved(changed, states)
+            self.batch.commit()
+            left = self.sharing.read(self, changed, moved, until)
+            for state in moved.values():
+                self._missing.setdefault(state.hash, []).append(state)
+            if not left:
+                self._free_ids()
+            return left
+        for number, item in enumerate(changed):
+            if number and time.monotonic() > until:
+                return len(changed) - number
+            self._read(item, states.get(item.name))
+            self.batch.maybe_commit()
+        return 0
+
+    def _moved(self, changed: Sequence[Found], states: Mapping[str, FileState]) -> dict[str, FileState]:
+        """Missing files with the contents of new ones, by the names of these."""
+        moved: dict[str, FileState] = {}
+        for item in changed if self._missing else ():
+            content = self._open(item) if item.name not in states else Skipped("", "")
+            if not isinstance(content, Skipped):
+                with content.stream:
+                    hash = _hash(content, item)
+                if hash is not None and (source := self._moved_here(hash)) is not None:
+                    moved[item.name] = source
+        return moved
+
+    def _free_ids(self) -> None:
+        """Read files again whose documents had ids that are free, or become so now, after all slices were read."""
+        missing = {state.id for states in self._missing.values() for state in states}
+        for identity, name in self._refused.items():
+            owner = self.catalogue.owner(DocId(identity))
+            if owner is None or owner[1] in missing:
+                self._gone[identity] = name
+        self._try_again()
+        self._refused, self._refusals = Spill(), {}
+
+    # ------------------------------------------------------------ slices
+
+    def read(self, items: Sequence[Found], states: Mapping[str, FileState], moved: Sequence[FileState]) -> None:
+        """Read only these files. `moved`: missing files with the content of one of them."""
+        for state in moved:
+            self._missing.setdefault(state.hash, []).append(state)
+        for number, item in enumerate(items):
+            self.progress(Progress("reading", number, len(items), self.source.unit))
+            self._read(item, states.get(item.name))
+            self.batch.maybe_commit()
+        self._done = len(items)
+        self.batch.commit(last=True)
+
+    def result(self, refused: Sequence[Put]) -> dict[str, Any]:
+        """What was read, for the sync that this is a part of."""
+        for put in refused:
+            self.refused(put)
+            self.report.added -= 1
+        return {
+            "report": self.report.to_json(),
+            "unread": self.unread,
+            "all_read": self.all_read,
+            "refused": dict(self._refused.items()),
+            "refusals": {name: [one.reason for one in found] for name, (_, found) in self._refusals.items()},
+            "put": {identity: name for identity, name in self._put.items() if name in self._refusals},
+        }
+
+    def add(self, result: Mapping[str, Any], items: Mapping[str, Found]) -> None:
+        """Add what a slice has read."""
+        self.report.add(result["report"])
+        self.unread += result["unread"]
+        self.all_read = self.all_read and result["all_read"]
+        for names, found in ((self._refused, result["refused"]), (self._put, result["put"])):
+            for identity, name in found.items():
+                names[identity] = name
+        for name, reasons in result["refusals"].items():
+            self._refusals[name] = items[name], [Skipped(items[name].uri, reason) for reason in reasons]
+
+    # ------------------------------------------------------------ what is left
 
     def _leave(self, files: int) -> None:
         """Commit what was read, and leave so many files to the next sync. Nothing counts as deleted."""

@@ -36,7 +36,7 @@ from watersmeet.engine.sync.parsers import formats_hint, reader_of, readers
 from watersmeet.engine.sync.readings import QUICK_SECONDS, fact_name, reading_of, refresh_seconds, to_fact
 from watersmeet.engine.sync.relocate import gone_hint, moved_alone, refuse_copy
 from watersmeet.engine.sync.report import Progress, ProgressCallback, SyncReport
-from watersmeet.engine.sync.root_sync import RootSync
+from watersmeet.engine.sync.root_sync import RootSync, Sharing
 from watersmeet.engine.sync.scan_record import record_scan
 from watersmeet.engine.sync.sources import Sources, is_address
 from watersmeet.engine.sync.spool import SpooledSource
@@ -92,7 +92,7 @@ def sync(
         opened = stack.enter_context(opening)
         opened.on_put = options.on_put
         formats = stack.enter_context(Formats(settings))
-        run = _Run(opened, sources, formats, fetched, unprepared, fresh, report, progress, options)
+        run = _Run(index, opened, sources, formats, fetched, unprepared, fresh, report, progress, options)
         if opened.catalogue.mended:
             report.warnings.append(Skipped(index.place, "the text store was lost and was rebuilt from the catalogue"))
         if opened.catalogue.away:
@@ -116,7 +116,7 @@ def sync_parts(index: Index, settings: Settings, parts: Mapping[str, str], progr
     A part is read as a sync of its whole root would read it. Roots that are no longer in the index are left out."""
     report, sources = SyncReport(), Sources(settings)
     with open_for_writing(index, settings) as opened, Formats(settings) as formats:
-        run = _Run(opened, sources, formats, {}, {}, (), report, progress, SyncOptions())
+        run = _Run(index, opened, sources, formats, {}, {}, (), report, progress, SyncOptions())
         for root in opened.catalogue.roots():
             if root.path in parts:
                 try:
@@ -275,6 +275,7 @@ def _parsed_by(root: Root) -> str:
 class _Run:
     """A running sync, with the index open for writing."""
 
+    place: Index
     index: IndexWriter
     sources: Sources
     formats: Formats
@@ -372,6 +373,14 @@ class _Run:
             self.read(source, outer, _part(source, outer, uri), uri)
         self.read(source, root, scope, uri)
 
+    def _sharing(self, source: Source, spooled: SpooledSource | None) -> Sharing | None:
+        """Other workers that read along, if the index has a queue for them."""
+        if spooled is not None or self.options.dry_run or not hasattr(self.place, "queue"):
+            return None
+        from watersmeet.engine.sync.slices import SharedReading  # only for an index on servers
+
+        return SharedReading.of(self.place, self.sources.settings, self.formats, source, self.index.catalogue)
+
     def read(self, source: Source, root: Root, scope: str, uri: str, by_root: bool = False) -> None:
         """Sync a root, or a part of it; `by_root`: a part as a sync of the whole root would read it."""
         catalogue, settings = self.index.catalogue, self.sources.settings
@@ -398,6 +407,7 @@ class _Run:
             again=again,
             before=spooled.before if spooled else None,
             read_at=spooled.began if spooled else 0,
+            sharing=self._sharing(source, spooled),
             until=self.options.until,
         )
         batch.committed, batch.refused = run.committed, run.refused

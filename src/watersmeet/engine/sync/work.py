@@ -1,18 +1,19 @@
 """Workers: they take jobs of an index, each under a lease, and offer what follows.
 
-Jobs: `sync` reads a root, `embed` makes missing vectors of a tier for some seconds, `tidy` publishes statistics and
-buries dead rows. Doing one twice changes nothing, and what it commits is fenced by the store.
+Jobs: `sync` scans a root, `read` reads a slice of its files, `embed` makes missing vectors of a tier for some seconds,
+`tidy` publishes statistics and buries dead rows. Doing one twice changes nothing, and what it commits is fenced by the
+store.
 """
 
 from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from socket import gethostname
-from threading import Event, Thread
+from threading import Event
 from typing import Any
 
 from watersmeet.core.errors import ConfigError, LeaseLost, Stopped, WatersmeetError
@@ -20,11 +21,12 @@ from watersmeet.core.queue import Job, Queue
 from watersmeet.engine.engine import Engine
 from watersmeet.engine.index.tiers import due
 from watersmeet.engine.sync.deepen import facts_of
+from watersmeet.engine.sync.formats import Formats
+from watersmeet.engine.sync.jobs import EMBED, LEASE_SECONDS, SYNC, TIDY, leased, offer_embedding
 from watersmeet.engine.sync.report import cancellable
+from watersmeet.engine.sync.slices import read_slice, slice_kind
 from watersmeet.engine.sync.sources import is_address
 
-SYNC, EMBED, TIDY = "sync", "embed", "tidy"
-LEASE_SECONDS = 30.0
 WINDOW_SECONDS = 20.0
 """How long a worker embeds before it lets others choose what is next."""
 POLL_SECONDS = 1.0
@@ -66,7 +68,8 @@ class Worker:
     ) -> None:
         self.engine, self.queue = engine, queue_of(engine)
         self._done, self._lease = done, lease
-        self._kinds = (SYNC, f"{SYNC}@{gethostname()}", EMBED, TIDY)
+        self._slices = slice_kind(engine.settings, engine.index)
+        self._kinds = (SYNC, f"{SYNC}@{gethostname()}", self._slices, EMBED, TIDY)
 
     def offer_all(self) -> None:
         """Offer everything that may be due: all roots, vectors, tidying."""
@@ -77,18 +80,20 @@ class Worker:
 
     def offer_rest(self) -> None:
         """Offer what follows a sync."""
-        for tier in self._missing():
-            self.queue.offer(EMBED, tier)
+        for tier, left in self._missing().items():
+            offer_embedding(self.queue, tier, left)
         self.queue.offer(TIDY, "index")
 
-    def _missing(self) -> list[str]:
-        """Tiers that lack vectors."""
+    def _missing(self) -> dict[str, int]:
+        """How many vectors the tiers lack."""
         if not self.engine.settings.section("index").vectors:
-            return []
+            return {}
         wanted = due(self.engine.settings, facts_of(self.engine.index))
         with self.engine.snapshot() as snapshot:
             tiers = snapshot.tiers()
-            return [tier for tier in wanted if tier not in tiers or snapshot.left(tiers[tier])]
+            chunks = snapshot.statistics().chunks
+            left = {tier: snapshot.left(tiers[tier]) if tier in tiers else chunks for tier in wanted}
+        return {tier: count for tier, count in left.items() if count}
 
     def run(self, stop: Event, until_empty: bool = False) -> int:
         """Do jobs until `stop` is set, or with `until_empty` until none is left; returns how many were done."""
@@ -97,7 +102,7 @@ class Worker:
             job = self.queue.take(self._kinds, self._lease)
             if job is not None:
                 count += self._do(job, stop)
-            elif until_empty and not any(self.queue.counts()[name] for name in ("waiting", "running")):
+            elif until_empty and not any(self.queue.counts(self._kinds)[name] for name in ("waiting", "running")):
                 break
             else:
                 stop.wait(POLL_SECONDS)
@@ -106,10 +111,13 @@ class Worker:
     def _do(self, job: Job, stop: Event) -> bool:
         start = time.perf_counter()
         problem = ""
-        with self._renewed(job, stop) as over:
+        with leased(self.queue, job, self._lease, stop) as over:
             try:
-                self._work(job, over)
-                self.queue.finish(job)
+                if job.kind == self._slices:  # its commit is its end
+                    self._read(job, over)
+                else:
+                    self._work(job, over)
+                    self.queue.finish(job)
             except LeaseLost as lost:
                 problem = str(lost)
             except (WatersmeetError, OSError) as error:
@@ -124,41 +132,22 @@ class Worker:
         self._done(Done(job, problem, (time.perf_counter() - start) * 1000))
         return not problem
 
+    def _read(self, job: Job, over: Event) -> None:
+        with Formats(self.engine.settings) as formats:
+            read_slice(self.engine.index, self.engine.settings, formats, job, over)
+
     def _work(self, job: Job, over: Event) -> None:
         progress = cancellable(over, lambda _: None)
         if job.kind.partition("@")[0] == SYNC:
             self.engine.sync([job.key], vectors=False, now=True, progress=progress)
             self.offer_rest()
         elif job.kind == EMBED:
-            self.engine.deepen(progress, WINDOW_SECONDS, tiers=(job.key,), strict=True)
-            if job.key in self._missing():
+            tier = job.key.partition(" ")[0]
+            made = self.engine.deepen(progress, WINDOW_SECONDS, tiers=(tier,), strict=True, wait=False)
+            if (made.embedded or made.cached) and tier in self._missing():
                 self.queue.offer(EMBED, job.key)  # it is done once more
         else:
             from watersmeet.engine.index.writer import open_for_writing
 
             with open_for_writing(self.engine.index, self.engine.settings) as writer:
                 writer.compact()
-
-    @contextmanager
-    def _renewed(self, job: Job, stop: Event) -> Iterator[Event]:
-        """Renew the lease in a thread until the job ends; the event is set if it is lost, or the worker has to stop."""
-        over, ended = Event(), Event()
-
-        def renew() -> None:
-            while not ended.wait(min(0.5, self._lease / 4)):
-                if stop.is_set():
-                    over.set()
-                with suppress(WatersmeetError):
-                    try:
-                        self.queue.renew(job, self._lease)
-                    except LeaseLost:
-                        over.set()
-                        return
-
-        thread = Thread(target=renew, name="watersmeet-work", daemon=True)
-        thread.start()
-        try:
-            yield over
-        finally:
-            ended.set()
-            thread.join()

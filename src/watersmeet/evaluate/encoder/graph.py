@@ -23,6 +23,8 @@ UPPER = (4, 5)
 """The layers that are tuned."""
 PRODUCTS = ("q", "k", "v", "ao", "f1", "f2")
 NORMS = ("aln", "fln")
+_SCALES = {"LayerNormalization": 1, "SkipLayerNormalization": 2}
+"""Normalisations: which input has the weights; the next one has the bias. The second kind adds two states before."""
 STEPS = 64
 """The largest integer of a 7-bit weight."""
 STATE = "lower_state"
@@ -69,11 +71,16 @@ class Graph:
     def lower(self) -> bytes:
         """The lower layers as a graph of their own; its output is the state of every token."""
         import onnx
-        from onnx.utils import Extractor
 
-        state = self._layer_norms()[2 * UPPER[0]].output[0]
-        part = Extractor(self.model).extract_model(["input_ids", "attention_mask"], [state])
-        part.graph.node.append(onnx.helper.make_node("Identity", [state], [STATE]))
+        last = self._layer_norms()[2 * UPPER[0]]
+        nodes = list(self.model.graph.node)
+        nodes = nodes[: nodes.index(last) + 1]  # a graph has its nodes in order
+        used = {name for node in nodes for name in node.input}
+        part = onnx.ModelProto()
+        part.CopyFrom(self.model)
+        del part.graph.node[:], part.graph.initializer[:]
+        part.graph.node.extend([*nodes, onnx.helper.make_node("Identity", [last.output[0]], [STATE])])
+        part.graph.initializer.extend(one for name, one in self.constants.items() if name in used)
         del part.graph.output[:]
         part.graph.output.append(
             onnx.helper.make_tensor_value_info(STATE, onnx.TensorProto.FLOAT, ["batch", "seq", "width"])
@@ -125,13 +132,17 @@ class Graph:
         self.constants[name].CopyFrom(numpy_helper.from_array(value, name))
 
     def _layer_norms(self) -> list[Any]:
-        return [node for node in self.model.graph.node if node.op_type == "LayerNormalization"]
+        return [node for node in self.model.graph.node if node.op_type in _SCALES]
 
     def _norms(self) -> dict[str, tuple[str, str]]:
         """Constants of the normalisations; the first one of the graph belongs to the embeddings."""
         norms = self._layer_norms()[1 + 2 * UPPER[0] :]
         names = [f"l{layer}.{norm}" for layer in UPPER for norm in NORMS]
-        return {name: (node.input[1], node.input[2]) for name, node in zip(names, norms, strict=True)}
+        places = [_SCALES[node.op_type] for node in norms]
+        return {
+            name: (node.input[place], node.input[place + 1])
+            for name, node, place in zip(names, norms, places, strict=True)
+        }
 
     def _products(self) -> dict[str, _Product]:
         nodes = {node.name: node for node in self.model.graph.node}

@@ -12,8 +12,8 @@ import os
 import threading
 import time
 import zlib
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import field
 from pathlib import Path
 from typing import IO, Any, Generic, TypeVar
@@ -96,12 +96,19 @@ def check_counts(*values: object) -> None:
 
 def publish(folder: Path, body: dict[str, Any]) -> None:
     """The commit point: replaces the commit file, which makes the new state visible."""
-    temporary = folder / (COMMIT + ".new")
-    with open(temporary, "wb", opener=private) as file:
+    with replaced(folder / COMMIT) as file:
         file.write(json.dumps({"format": _FORMAT, "commit": body, "crc": _crc(body)}).encode())
+
+
+@contextmanager
+def replaced(path: Path) -> Iterator[IO[bytes]]:
+    """A file that appears whole and durable under its name when the block ends."""
+    temporary = path.with_name(path.name + ".new")
+    with open(temporary, "wb", opener=private) as file:
+        yield file
         sync(file)
-    replace_path(temporary, folder / COMMIT)
-    sync_folder(folder)
+    replace_path(temporary, path)
+    sync_folder(path.parent)
 
 
 def sync(file: IO[bytes]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Iterable
 
 from watersmeet.core.errors import ConfigError, nearest
@@ -22,6 +23,14 @@ MAKE_ROOM = "make room and run the same command again; nothing was lost"
 
 MAX_TOKEN_LENGTH = 8 * max(MAX_WORD_LENGTH, MAX_FORM_LENGTH)
 """No tokenizer makes a longer token, so longer ones are not searched: engines cut or refuse them differently."""
+
+LENGTHS = [n if n < 32 else 24 + ((n & 7 | 8) << (n - 32 >> 3)) for n in range(256)]
+"""Lengths of a field that tantivy can store, in one byte."""
+
+
+def kept_length(length: int) -> int:
+    """The length as tantivy stores it: rounded down to the next possible one."""
+    return LENGTHS[bisect_right(LENGTHS, length) - 1]
 
 
 def checked_field(field: str) -> str:

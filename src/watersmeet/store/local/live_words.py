@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
+from math import frexp, ldexp
 from typing import TYPE_CHECKING
 
 from watersmeet.core.model import ANY, ChunkId, Condition, Row
@@ -23,6 +24,8 @@ MAX_EQUAL = 2_000
 """Hits fetched at most to order equal scores by id: the order of rows depends on the index's history."""
 FETCH_FACTOR = 1.3
 """How many times more hits are fetched than the estimate needs."""
+KEPT = 1 << 20
+"""A score is a multiple of this part of the next power of two, if it is compared with one of another kind of row."""
 MAX_FETCHED = 20_000
 """If so many hits are not enough, all rows that satisfy the condition are listed after all."""
 
@@ -107,7 +110,8 @@ class LiveWords:
             limit,
         )
         if private:
-            private_hits = sorted(private.scores(terms).items(), key=_best_first)
+            found = [(row, _rounded(score)) for row, score in found]
+            private_hits = sorted(_rounded_all(private.scores(terms)).items(), key=_best_first)
             for start in range(0, len(private_hits), 2 * limit):
                 part = private_hits[start : start + 2 * limit]
                 ids = {**ids, **self._snapshot.resolve([row for row, _ in part], condition)}
@@ -121,7 +125,7 @@ class LiveWords:
         private, rows = self._private_reader(), self._snapshot.rows(ids)
         found = self._text.score(private.reweighted(terms) if private else terms, rows.values())
         if private:
-            found = {**found, **private.scores(terms)}
+            found = _rounded_all({**found, **private.scores(terms)})
         return {chunk: found[row] for chunk, row in rows.items() if row in found}
 
     def _without_audience(self, condition: Condition) -> Condition:
@@ -142,6 +146,16 @@ class LiveWords:
                 private = PrivateWords(snapshot, self._visible, self._text)
             self._private_words, self._private_version = private if private and private.size else None, version
         return self._private_words
+
+
+def _rounded_all(scores: dict[Row, float]) -> dict[Row, float]:
+    return {row: _rounded(score) for row, score in scores.items()}
+
+
+def _rounded(score: float) -> float:
+    """Without the last bits: a public and a private row with the same words differ in them, and are to be equal."""
+    part, exponent = frexp(score)
+    return ldexp(round(part * KEPT), exponent) / KEPT
 
 
 def _best_first(hit: tuple[Row, float]) -> tuple[float, Row]:

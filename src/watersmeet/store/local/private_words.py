@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from watersmeet.core.model import Condition, Row
 from watersmeet.core.ports import Term, TextReader
-from watersmeet.store.local._text import FIELDS, distinct
+from watersmeet.store.local._text import FIELDS, distinct, kept_length
 from watersmeet.store.local.view import CatalogueView
 
 K1, B = 1.2, 0.75
@@ -81,7 +81,7 @@ class PrivateWords:
                 if constant:
                     score = term.boost
                 else:
-                    length = self._lengths[row][field] / self._average(field)
+                    length = kept_length(self._lengths[row][field]) / self._average(field)
                     score = weight * count / (count + K1 * (1 - B + B * length))
                 found[row] = found.get(row, 0.0) + score
         return found
@@ -91,7 +91,7 @@ class PrivateWords:
         if field not in self._averages:
             lengths = [length[field] for length in self._lengths.values()]
             own = sum(lengths) / len(lengths)
-            self._averages[field] = max(1.0, self._text.average(field) or own)
+            self._averages[field] = self._text.average(field) or own or 1.0
         return self._averages[field]
 
     def _postings(self, field: str, token: str) -> dict[Row, int]:

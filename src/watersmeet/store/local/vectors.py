@@ -1,11 +1,11 @@
 """The vector store: exact nearest neighbours over a memory-mapped matrix that many processes read while one appends.
 
 Every vector is stored twice: as 8-bit codes with a scale, all scanned by SimSIMD, and as float16, by which the best
-candidates are scored again. SimSIMD multiplies unsigned bytes about a third faster than signed ones, so codes are
-stored with 128 added, and each row's share of the excess beside its scale.
+candidates are scored again. A large store has a sketch, which is scanned in place of the codes.
 
 A generation is five files that only grow: row numbers, codes, scales, exact vectors, drops. The commit file names the
 generation and the length of each. Bytes beyond those lengths were never committed and are cut off by the next writer.
+The sketch is a sixth file, made of the others by a commit; a version that does not know it goes on without.
 """
 
 from __future__ import annotations
@@ -26,9 +26,12 @@ from watersmeet.core.locks import FileLock
 from watersmeet.core.model import Row
 from watersmeet.core.options import option
 from watersmeet.store.local import _file_commits as commits
+from watersmeet.store.local import _sketch
+from watersmeet.store.local._codes import Codes, coded, halved, widened
 from watersmeet.store.local._file_checks import FileStamp, sum_of
 from watersmeet.store.local._file_commits import ReaderCache
-from watersmeet.store.local._row_slots import find, largest, live
+from watersmeet.store.local._row_slots import find, live
+from watersmeet.store.local._sketch import Sketch, SketchPart
 
 if TYPE_CHECKING:
     import numpy as np
@@ -38,12 +41,10 @@ if TYPE_CHECKING:
 
 _PARTS = ("rows", "codes", "scales", "exact", "drops")
 _BLOCK = 8192
-_SCAN_RATIO = 4  # if fewer than one row in so many is allowed, gather these instead of scanning all
 _MIN_CACHED_ROWS, _MAX_CACHED_LISTS = 500, 32  # lists of at least so many rows are cached, at most so many
 _MIN_RESCORED = 100
 """Candidates scored again by their exact vectors at least; else a quarter more than the limit. Of 29,600 that belonged
 among the first hundred of a query on real documents, none ranked lower by its codes."""
-_SIGN_AND_REST = 0x8FFFE000 - (1 << 32)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,15 +56,25 @@ class Commit:
     rows: int = 0
     drops: int = 0
     sums: Mapping[str, Sequence[int]] = field(default_factory=dict)
-    """Checksum and time stamp of each part, to detect damage; empty in older versions."""
+    """Checksum and time stamp of each part, to detect damage; empty in older versions. Names the sketch, if any."""
 
     def __post_init__(self) -> None:
         commits.check_counts(self.dimension, self.generation, self.rows, self.drops)
         for total, changed in self.sums.values():
             commits.check_counts(total, changed)
+        if self.sketch and not self.sketch.rows <= self.rows:
+            raise ValueError("its sketch has more rows than it has")
+
+    @property
+    def sketch(self) -> SketchPart | None:
+        return next(filter(None, map(SketchPart.named, self.sums)), None)
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        return (*_PARTS, self.sketch.name) if self.sketch else _PARTS
 
     def verify(self, folder: Path, *, always: bool = False) -> None:
-        for part in _PARTS:
+        for part in self.parts:
             stamp = FileStamp(*self.sums[part]) if part in self.sums else None
             commits.verify(self.file(folder, part), self.size(part), stamp, always=always)
 
@@ -75,6 +86,8 @@ class Commit:
 
     def size(self, part: str) -> int:
         """The committed bytes of a part."""
+        if self.sketch and part == self.sketch.name:
+            return self.sketch.size(self.dimension)
         each = {"rows": 8, "codes": self.dimension, "scales": 8, "exact": 2 * self.dimension, "drops": 16}
         return each[part] * (self.drops if part == "drops" else self.rows)
 
@@ -82,7 +95,9 @@ class Commit:
         return folder / f"{self.generation:06d}.{part}"
 
     def is_old(self, name: str, part: str) -> bool:
-        """Whether a file belongs to another generation."""
+        """Whether a file belongs to another generation, or is a sketch that was replaced."""
+        if _sketch.is_one(part):
+            return part not in self.sums or int(name) != self.generation
         return part in _PARTS and int(name) != self.generation
 
 
@@ -137,17 +152,16 @@ def stored_rows(folder: str) -> NDArray[np.int64]:
 @dataclass(frozen=True, slots=True, eq=False)
 class Reader:
     """A reader of one commit. `keys`: the live rows, ascending; `places`: their positions; `ranked`: positions that may
-    be found."""
+    be found; `hidden`: the others."""
 
     numbers: NDArray[np.int64]
-    codes: NDArray[np.uint8]
-    scales: NDArray[np.float32]
-    excesses: NDArray[np.float32]
+    codes: Codes
+    sketch: Sketch | None
     exact: NDArray[np.float16]
     keys: NDArray[np.int64]
     places: NDArray[np.int64]
     ranked: NDArray[np.bool_]
-    whole: bool  # everything is ranked
+    hidden: NDArray[np.int64]
     allowed: dict[int, tuple[Collection[Row], int, NDArray[np.int64]]] = field(default_factory=dict, init=False)
     """A cache of the places of row lists, by the list's id: callers do not change a list that they pass again."""
     last_query: list[tuple[Vector, Vector]] = field(default_factory=list, init=False)
@@ -166,16 +180,16 @@ class Reader:
         ranked = np.zeros(commit.rows, dtype=np.bool_)
         ranked[places] = True
         ranked &= scales > 0
+        sketch = commit.sketch
         return cls(
             numbers=numbers,
-            codes=_mapped(folder, commit, "codes", "u1", (commit.rows, commit.dimension)),
-            scales=scales,
-            excesses=excesses,
+            codes=Codes(_mapped(folder, commit, "codes", "u1", (commit.rows, commit.dimension)), scales, excesses),
+            sketch=Sketch.map(commit.file(folder, sketch.name), sketch, commit.dimension) if sketch else None,
             exact=_mapped(folder, commit, "exact", "<f2", (commit.rows, commit.dimension)),
             keys=keys,
             places=places,
             ranked=ranked,
-            whole=bool(ranked.all()),
+            hidden=np.flatnonzero(~ranked),
         )
 
     @property
@@ -214,7 +228,7 @@ class Reader:
         if query is None or limit <= 0:
             return []
         candidates = max(_MIN_RESCORED, limit + limit // 4)
-        places = self._scan(query, candidates, None if within is None and self.whole else self._allowed(within))
+        places = self._scan(query, candidates, None if within is None else self._allowed(within))
         numbers, cosines = self._cosines(query, places)
         first = np.lexsort((numbers, -cosines))[:limit]
         return list(zip(numbers[first].tolist(), cosines[first].tolist(), strict=True))
@@ -226,7 +240,7 @@ class Reader:
             return {}
         places = self._find(rows)
         places = places[places >= 0]
-        numbers, cosines = self._cosines(query, places if self.whole else places[self.ranked[places]])
+        numbers, cosines = self._cosines(query, places[self.ranked[places]])
         return dict(zip(numbers.tolist(), cosines.tolist(), strict=True))
 
     def places_of(self, rows: Collection[Row]) -> NDArray[np.int64]:
@@ -238,8 +252,8 @@ class Reader:
         """The stored data at these places, by part."""
         import numpy as np
 
-        parts: dict[str, NDArray[Any]] = {"rows": self.numbers, "codes": self.codes, "exact": self.exact}
-        scales = np.stack([self.scales[places], self.excesses[places]], axis=1)
+        parts: dict[str, NDArray[Any]] = {"rows": self.numbers, "codes": self.codes.codes, "exact": self.exact}
+        scales = np.stack([self.codes.scales[places], self.codes.excesses[places]], axis=1)
         return {"scales": scales, **{part: array[places] for part, array in parts.items()}}
 
     def _query(self, vector: Vector) -> Vector | None:
@@ -266,12 +280,10 @@ class Reader:
         """The place of each of these rows; -1 for one that is not live."""
         return find(self.keys, self.places, rows)
 
-    def _allowed(self, within: Collection[Row] | RowArray | None) -> NDArray[np.int64]:
+    def _allowed(self, within: Collection[Row] | RowArray) -> NDArray[np.int64]:
         """The places that may be found; cached for long lists, since several signals pass the same list."""
         import numpy as np
 
-        if within is None:
-            return np.flatnonzero(self.ranked)
         cached = self.allowed.get(id(within))
         if cached is not None and cached[0] is within and len(within) == cached[1]:
             return cached[2]
@@ -287,25 +299,28 @@ class Reader:
 
     def _scan(self, query: Vector, count: int, places: NDArray[np.int64] | None) -> NDArray[np.int64]:
         """The best places by their codes, among these or all."""
+        if self.sketch is not None and (places is None or len(places) >= _sketch.LEAST_ROWS):
+            places = self._candidates(self.sketch, query, count, places)
+        return self.codes.best(query, count, places, self.hidden, self.numbers)
+
+    def _candidates(
+        self, sketch: Sketch, query: Vector, count: int, places: NDArray[np.int64] | None
+    ) -> NDArray[np.int64]:
+        """The best places by the sketch, and those of the rows added since by their codes."""
         import numpy as np
 
-        if places is None:
-            if len(self.numbers) <= count:
-                return np.arange(len(self.numbers))
-            return largest(_products(query, self.codes, self.scales, self.excesses), count, self.numbers)
-        if len(places) <= count:
-            return places
-        if len(places) * _SCAN_RATIO >= len(self.numbers):
-            scores = _products(query, self.codes, self.scales, self.excesses)[places]
-        else:
-            scores = _products(query, self.codes[places], self.scales[places], self.excesses[places])
-        return places[largest(scores, count, self.numbers[places])]
+        covered = len(sketch.codes)
+        hidden, hidden_since = _parted(self.hidden, covered)
+        first, since = (None, None) if places is None else _parted(places, covered)
+        found = sketch.best(query, count, first, hidden, self.numbers[:covered])
+        later = self.codes.from_place(covered).best(query, count, since, hidden_since, self.numbers[covered:])
+        return np.concatenate([np.sort(found), np.sort(later) + covered])
 
     def _cosines(self, query: Vector, places: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
         """Rows and exact cosines at these places; each is computed alone, so that it does not depend on others."""
         import numpy as np
 
-        exact = _wide(self.exact[places])
+        exact = widened(self.exact[places])
         cosines = np.einsum("ij,j->i", exact, query) / np.sqrt(np.einsum("ij,ij->i", exact, exact))
         return self.numbers[places], cosines.clip(-1, 1)
 
@@ -329,7 +344,8 @@ class Writer:
         if matrix.shape != (len(rows), self._store.dimension):
             raise ValueError(f"{len(rows)} rows of {self._store.dimension} numbers, but vectors of {matrix.shape}")
         if len(rows):
-            exact, codes, scales = _encoded(matrix)
+            exact = halved(matrix)
+            codes, scales = coded(widened(exact))  # of the float16 values, so that a cached vector gives the same codes
             self._begin()
             parts = {"rows": np.asarray(rows, dtype="<i8"), "codes": codes, "scales": scales, "exact": exact}
             self._append(parts)
@@ -362,12 +378,27 @@ class Writer:
                 commits.sync(self._files[part])
             changed = {part: os.fstat(file.fileno()).st_mtime_ns for part, file in self._files.items()}
             sums = {part: (self._sums[part], changed[part]) for part in changed}
-            commits.publish(self._folder, asdict(replace(self._commit, sums=sums)))
+            self._commit = replace(self._commit, sums=sums | self._sketch_sums())
+            commits.publish(self._folder, asdict(self._commit))
             commits.sweep(self._folder, self._commit.is_old, self._store.grace)
         except OSError as error:
             raise commits.problem(self._folder, error) from error
         finally:
             self.rollback()
+
+    def _sketch_sums(self) -> dict[str, Sequence[int]]:
+        """The checksum and the time stamp of the sketch, made now if it is due; empty without one."""
+        commit = self._commit
+        part = _sketch.due(commit.rows, commit.dimension, commit.sketch)
+        if part is None:
+            return {commit.sketch.name: commit.sums[commit.sketch.name]} if commit.sketch else {}
+        path = commit.file(self._folder, part.name)
+        shape = commit.rows, commit.dimension
+        with commits.replaced(path) as file:
+            total = _sketch.write(file, _mapped(self._folder, commit, "exact", "<f2", shape), part)
+        if commit.sketch:
+            os.utime(commit.file(self._folder, commit.sketch.name))  # its grace period begins
+        return {part.name: (total, path.stat().st_mtime_ns)}
 
     def rollback(self) -> None:
         """Rolls back and releases the lock."""
@@ -426,24 +457,10 @@ class Writer:
             raise commits.problem(self._folder, error) from error
 
 
-def _encoded(matrix: NDArray[Any]) -> tuple[NDArray[np.float16], NDArray[np.uint8], NDArray[np.float32]]:
-    """Normalised rows as float16, as 8-bit codes, and for each the scale and 128 times the sum of its codes.
-
-    Codes are computed from the float16 values, so that a cached vector gives the same codes.
-    """
-    import numpy as np
-
-    whole = np.array(matrix, dtype=np.float64)
-    whole[~np.isfinite(whole).all(axis=1)] = 0
-    lengths = np.linalg.norm(whole, axis=1, keepdims=True)
-    exact = np.divide(whole, lengths, out=np.zeros_like(whole), where=lengths > 0).astype("<f2")
-    wide = exact.astype(np.float32)
-    largest = np.abs(wide).max(axis=1)
-    signed = np.rint(wide * (127 / np.where(largest == 0, 1, largest))[:, None]).astype(np.int16)
-    scales = np.empty((len(wide), 2), dtype="<f4")
-    scales[:, 0] = largest / 127
-    scales[:, 1] = 128.0 * signed.sum(axis=1)
-    return exact, (signed + 128).astype(np.uint8), scales
+def _parted(places: NDArray[np.int64], at: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Places before this one, and the others counted from it."""
+    cut = places.searchsorted(at)
+    return places[:cut], places[cut:] - at
 
 
 def _open_tail(folder: Path, commit: Commit) -> dict[str, IO[bytes]]:
@@ -478,7 +495,7 @@ def _close_all(files: dict[str, IO[bytes]]) -> None:
 
 def _retire(folder: Path, commit: Commit) -> None:
     """Sets the time stamps of a replaced generation, from which its grace period counts."""
-    for part in _PARTS:
+    for part in commit.parts:
         if commit.file(folder, part).exists():
             os.utime(commit.file(folder, part))
 
@@ -489,38 +506,3 @@ def _mapped(folder: Path, commit: Commit, part: str, kind: str, shape: tuple[int
     if not shape[0]:
         return np.zeros(shape, dtype=kind)
     return np.asarray(np.memmap(commit.file(folder, part), dtype=kind, mode="r", shape=shape))
-
-
-def _wide(halves: NDArray[np.float16]) -> NDArray[np.float32]:
-    """float16 to float32, three times as fast as numpy, which converts one by one.
-
-    Sign, exponent and fraction are shifted to their float32 positions; the exponent then needs 112 more. Infinities and
-    NaN are never stored.
-    """
-    import numpy as np
-
-    moved = (halves.view(np.int16).astype(np.int32) << 13) & np.int32(_SIGN_AND_REST)
-    wide: NDArray[np.float32] = moved.view(np.float32)
-    wide *= np.float32(2.0**112)
-    return wide
-
-
-def _products(
-    query: Vector, codes: NDArray[np.uint8], scales: NDArray[np.float32], excesses: NDArray[np.float32]
-) -> NDArray[np.float32]:
-    """Scores from the codes that order rows as their dot product with the query does.
-
-    (c + 128)(q + 128) sums to c.q, plus 128 times the sum of c, plus a constant for all rows.
-    """
-    import numpy as np
-    import simsimd
-
-    signed = np.rint(query * (127 / np.abs(query).max())).astype(np.int16)
-    shifted = (signed + 128).astype(np.uint8)[None]
-    # Not `out=`: there simsimd 6.5.16 gives None back without owning it, and after enough calls Python aborts.
-    sums = np.asarray(simsimd.cdist(shifted, codes, metric="dot", out_dtype="float32", threads=1))
-    scores: NDArray[np.float32] = sums[0]
-    scores -= np.float32(128 * int(signed.sum()) + 128 * 128 * len(query))
-    scores -= excesses
-    scores *= scales
-    return scores

@@ -124,5 +124,9 @@ CREATE TABLE reserved (
 );
 """
 
+OF_ITS_OWN = ("leases", "states", "records")
+"""Lasting tables that a generation has for itself as long as it is not the one that is searched: so whoever builds it,
+or has it open from before, neither waits for the writers of the index nor changes what they have."""
+
 MIGRATIONS: dict[int, str] = {}
 """What brings the lasting tables of a version to the next one."""

@@ -28,8 +28,11 @@ def roots_in(db: Db) -> list[Root]:
     return [Root(*row) for row in db.execute(f"SELECT {ROOT_COLUMNS} FROM roots ORDER BY id").fetchall()]
 
 
-def files_in(db: Db, root: int) -> dict[str, FileState]:
-    rows = db.execute("SELECT id, name, stamp, hash, seen FROM files WHERE root = %s", [root]).fetchall()
+def files_in(db: Db, root: int, names: Collection[str] | None = None) -> dict[str, FileState]:
+    """All files of a root, or those with these names."""
+    sql, values = "SELECT id, name, stamp, hash, seen FROM files WHERE root = %s", [root]
+    chosen = () if names is None else (list(names),)
+    rows = db.execute(f"{sql} AND name = ANY(%s)" if chosen else sql, [*values, *chosen]).fetchall()
     return {name: FileState(id, name, stamp, bytes(hash), seen) for id, name, stamp, hash, seen in rows}
 
 
@@ -68,8 +71,8 @@ class Catalogue:
 
     def set_meta(self, values: Mapping[str, str]) -> None:
         with self.transaction() as db:
+            self.next_commit(db)  # first, as in every commit: else two of them may wait for each other
             write_facts(db, values)
-            self.next_commit(db)
 
     def counts(self) -> tuple[int, int]:
         ((documents, chunks),) = self._read("SELECT coalesce(sum(documents), 0), coalesce(sum(chunks), 0) FROM counts")
@@ -84,11 +87,7 @@ class Catalogue:
         self.set_meta(facts)
 
     def expect_vectors(self, store: str, rows: Collection[Row]) -> None:
-        """A store has only these rows: the vectors of all others are gone."""
-        with self.transaction() as db:
-            db.execute("DELETE FROM vectors WHERE store = %s AND NOT row = ANY(%s)", [store, list(rows)])
-            recount(db, store)
-            self.next_commit(db)
+        """Nothing to be done: vectors are counted by the transaction that notes them."""
 
     # ------------------------------------------------------------ roots and collections
 
@@ -190,6 +189,9 @@ class Catalogue:
         self._fence_of_listing[root] = self.fence
         with self.generation.writing.errors():
             return files_in(self.db, root)
+
+    def listed_under(self, root: int) -> int:
+        return self._fence_of_listing.get(root, self.fence)
 
     def count_of(self, file: int) -> int:
         return int(self._read(f"SELECT count(*) FROM documents d WHERE d.file = %s AND {_LIVE}", [file])[0][0])
@@ -314,14 +316,3 @@ def write_facts(db: Db, values: Mapping[str, str]) -> None:
         db.execute(
             "INSERT INTO facts VALUES (%s, %s) ON CONFLICT (key) DO UPDATE SET value = excluded.value", [key, value]
         )
-
-
-def recount(db: Db, store: str) -> None:
-    """Count the rows of a store anew."""
-    for table in ("embedded", "weighted"):
-        db.execute(f"DELETE FROM {table} WHERE store = %s", [store])
-    db.execute(
-        "INSERT INTO embedded SELECT v.store, d.audience, count(*) FROM vectors v JOIN chunks c ON c.row = v.row"
-        " JOIN documents d ON d.key = c.document WHERE v.store = %s AND c.died IS NULL GROUP BY 1, 2",
-        [store],
-    )

@@ -22,14 +22,20 @@ Counted = Counter[tuple[int, str, str, str]]
 """By audience, kind and collection: documents, chunks and bytes, by name."""
 
 
-def refused_of(db: Db, puts: Sequence[Put]) -> set[DocId]:
-    """Those whose ids belong to a document of another root, or of the registry, by now."""
+def refused_of(db: Db, puts: Sequence[Put], giving: Collection[int] | None) -> set[DocId]:
+    """Those whose ids belong to a document of another root, or of the registry, by now; or to another file of the same
+    root, unless that is one of `giving`, or that is None."""
     sql = (
-        "SELECT d.name, d.file, f.root FROM documents d LEFT JOIN files f ON f.id = d.file"
+        "SELECT d.name, d.file, f.root, f.name FROM documents d LEFT JOIN files f ON f.id = d.file"
         " WHERE d.died IS NULL AND d.name = ANY(%s)"
     )
-    owners = {name: (file, root) for name, file, root in db.execute(sql, [[put.document.id for put in puts]])}
-    return {put.document.id for put in puts if put.document.id in owners and _is_other(put, *owners[put.document.id])}
+    owners = {name: owner for name, *owner in db.execute(sql, [[put.document.id for put in puts]])}
+    found = [(put, *owners[put.document.id]) for put in puts if put.document.id in owners]
+    return {
+        put.document.id
+        for put, file, root, name in found
+        if _is_other(put, file, root) or (giving is not None and (root, name) != put.file and file not in giving)
+    }
 
 
 def _is_other(put: Put, file: int | None, root: int | None) -> bool:
@@ -111,9 +117,10 @@ class Commit:
         return found
 
     def _take_over(self, versions: Sequence[DocumentVersion], buried: Buried) -> None:
-        """The vectors whose points were written with the new rows."""
-        before = {chunk.before: chunk.row for one in versions for chunk in one.chunks if chunk.before is not None}
+        """The vectors whose points were written with the new rows; others may have been noted since."""
+        chunks = [chunk for one in versions for chunk in one.chunks]
         for store, kept in buried.vectors.items():
+            before = {chunk.before: chunk.row for chunk in chunks if store in chunk.stores}
             new = [(before[row], vector) for row, vector in kept.items() if row in before]
             lines = [(store, row, vector, self._number) for row, vector in new]
             copy(self._db, "vectors", "store, row, vector, born", lines)

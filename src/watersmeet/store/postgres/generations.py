@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from watersmeet.core.errors import IndexMismatch
-from watersmeet.store.postgres._schema import GENERATION, LASTING, MIGRATIONS, VERSION
+from watersmeet.store.postgres._schema import GENERATION, LASTING, MIGRATIONS, OF_ITS_OWN, VERSION
 from watersmeet.store.postgres.epochs import KEPT, Epoch
 from watersmeet.store.postgres.pool import Pool
 from watersmeet.store.qdrant.points import Qdrant
@@ -27,6 +27,10 @@ WRITE_SECONDS = 3600.0
 
 def lasting_schema(name: str) -> str:
     return f"wm_{name}"
+
+
+def schema_of(name: str, number: int) -> str:
+    return f"{lasting_schema(name)}__{number}"
 
 
 @dataclass(eq=False)
@@ -51,7 +55,7 @@ class Generation:
 
     @property
     def schema(self) -> str:
-        return f"{lasting_schema(self.name)}__{self.number}"
+        return schema_of(self.name, self.number)
 
     def epoch(self, number: int) -> Epoch:
         """Read once for all queries until there is another."""
@@ -98,7 +102,7 @@ def make_generation(pool: Pool, name: str) -> int:
         ((number,),) = db.execute(
             f"UPDATE {lasting_schema(name)}.index_head SET made = made + 1 RETURNING made"
         ).fetchall()
-        schema = f"{lasting_schema(name)}__{number}"
+        schema = schema_of(name, number)
         db.execute(f"CREATE SCHEMA {schema}")
         db.execute(f"SET LOCAL search_path TO {schema}")
         db.execute(GENERATION)
@@ -106,15 +110,51 @@ def make_generation(pool: Pool, name: str) -> int:
     return int(number)
 
 
-def name_generation(db: Db, number: int) -> None:
-    """Let queries search a generation from now on, in the transaction of `db`."""
+def name_generation(db: Db, name: str, number: int) -> None:
+    """Let queries search a generation from now on, in the transaction of `db`. The one before keeps its states."""
+    lasting = lasting_schema(name)
+    ((before,),) = db.execute(f"SELECT generation FROM {lasting}.index_head FOR UPDATE").fetchall()
+    if before:
+        make_own_tables(db, name, before)
+    _take_own_states(db, lasting, schema_of(name, number))
     db.execute(
-        "UPDATE index_head SET previous = nullif(generation, 0), generation = %s, named = clock_timestamp()", [number]
+        f"UPDATE {lasting}.index_head SET previous = nullif(generation, 0), generation = %s, named = clock_timestamp()",
+        [number],
     )
 
 
+def make_own_tables(db: Db, name: str, number: int) -> None:
+    """Tables of its own for a generation, with the present states and records. No writer holds a lease there."""
+    lasting, schema = lasting_schema(name), schema_of(name, number)
+    for table in OF_ITS_OWN:
+        db.execute(f"CREATE TABLE {schema}.{table} (LIKE {lasting}.{table} INCLUDING ALL)")
+    for table in ("states", "records"):
+        db.execute(f"INSERT INTO {schema}.{table} SELECT * FROM {lasting}.{table}")
+
+
+def has_own_tables(pool: Pool, name: str, number: int) -> bool:
+    return pool.ask("SELECT to_regclass(%s)::text", [f"{schema_of(name, number)}.leases"]) != [(None,)]
+
+
+def _take_own_states(db: Db, lasting: str, schema: str) -> None:
+    """Let the states of a generation be those of the index, each as a new version, and drop its own tables."""
+    if db.execute("SELECT to_regclass(%s)::text", [f"{schema}.states"]).fetchall() == [(None,)]:
+        return
+    db.execute(
+        f"UPDATE {lasting}.states SET content = NULL, version = version + 1 WHERE content IS NOT NULL AND name NOT IN"
+        f" (SELECT name FROM {schema}.states WHERE content IS NOT NULL)"
+    )
+    db.execute(
+        f"INSERT INTO {lasting}.states AS s SELECT name, version, content FROM {schema}.states ON CONFLICT (name)"
+        " DO UPDATE SET content = excluded.content, version = greatest(s.version, excluded.version) + 1"
+        " WHERE s.content IS DISTINCT FROM excluded.content"
+    )
+    for table in OF_ITS_OWN:
+        db.execute(f"DROP TABLE {schema}.{table}")
+
+
 def drop_generation(pool: Pool, qdrant: Qdrant, name: str, number: int) -> None:
-    schema = f"{lasting_schema(name)}__{number}"
+    schema = schema_of(name, number)
     found = pool.ask("SELECT 1 FROM pg_namespace WHERE nspname = %s", [schema])
     if not found:
         return

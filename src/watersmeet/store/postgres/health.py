@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from watersmeet.core.errors import WatersmeetError
 from watersmeet.core.index import Check
 from watersmeet.store.postgres.epochs import COUNTED
-from watersmeet.store.postgres.generations import lasting_schema
+from watersmeet.store.postgres.generations import lasting_schema, schema_of
 
 if TYPE_CHECKING:
     from watersmeet.store.postgres.generations import Generation
@@ -80,9 +80,18 @@ def _collection(generation: Generation, collection: str, store: str, rows: int) 
 
 def size_of(opened: Opened) -> int:
     """What PostgreSQL keeps of all generations; Qdrant does not tell the size of a collection on disk."""
+    lasting = lasting_schema(opened.name)
+    return _bytes_in(opened, "(n.nspname = %s OR starts_with(n.nspname, %s))", lasting, f"{lasting}__")
+
+
+def size_of_generation(opened: Opened, number: int) -> int:
+    return _bytes_in(opened, "n.nspname = %s", schema_of(opened.name, number))
+
+
+def _bytes_in(opened: Opened, where: str, *schemas: str) -> int:
     found = opened.lasting.ask(
         "SELECT coalesce(sum(pg_total_relation_size(c.oid)), 0)::bigint FROM pg_class c JOIN pg_namespace n"
-        " ON n.oid = c.relnamespace WHERE (n.nspname = %s OR starts_with(n.nspname, %s)) AND c.relkind = 'r'",
-        [lasting_schema(opened.name), f"{lasting_schema(opened.name)}__"],
+        f" ON n.oid = c.relnamespace WHERE {where} AND c.relkind = 'r'",
+        schemas,
     )
     return int(found[0][0])

@@ -5,29 +5,38 @@ from __future__ import annotations
 import copy
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from threading import Lock
 from typing import TYPE_CHECKING, ClassVar
-from urllib.parse import urlsplit
 
 from watersmeet.core.errors import DatabaseProblem, IndexBusy, NoIndex
 from watersmeet.core.index import Check, Tier
 from watersmeet.core.options import option
-from watersmeet.store.postgres.generations import Generation, drop_generation, lasting_schema, make_lasting
+from watersmeet.store.local._leases import this_process
+from watersmeet.store.postgres.generations import (
+    Generation,
+    drop_generation,
+    lasting_schema,
+    make_lasting,
+    schema_of,
+)
 from watersmeet.store.postgres.leases import BOOKS, Leases
-from watersmeet.store.postgres.pool import Pool, address_of
+from watersmeet.store.postgres.pool import Address, Pool, address_of
 from watersmeet.store.postgres.snapshot import PostgresSnapshot
 from watersmeet.store.postgres.state import PostgresState
 from watersmeet.store.postgres.vectors import PostgresVectorStore
-from watersmeet.store.qdrant.nodes import Nodes
+from watersmeet.store.qdrant.nodes import Access, Nodes
 from watersmeet.store.qdrant.points import Qdrant, Shape
 
 if TYPE_CHECKING:
-    from watersmeet.core.queue import Queue
+    from watersmeet.core.index import BackupPart, BackupSource, CatchUp, NextGeneration
+    from watersmeet.core.queue import Job, Queue
     from watersmeet.core.writing import Bookkeeping, KnownRoot, Preview, Root, WriterOptions
+    from watersmeet.store.postgres.claims import Claims
+    from watersmeet.store.postgres.job_writer import PostgresJobWriter
     from watersmeet.store.postgres.receiver import PostgresReceiver
     from watersmeet.store.postgres.writer import PostgresWriter
 
@@ -53,6 +62,11 @@ class Postgres:
         outside=True,
     )
     qdrant_key_env: str = option("QDRANT_API_KEY", "environment variable with Qdrant's API key", outside=True)
+    qdrant_ca: str = option(
+        "",
+        "file with the certificates that Qdrant's are signed by, else those of the system; QDRANT_CA replaces it",
+        outside=True,
+    )
     timeout: float = option(10.0, "seconds for what a query asks a server", outside=True, least=0.05)
     write_timeout: float = option(120.0, "seconds for a batch of points to be written", outside=True, least=1)
     shards: int = option(1, "shards of a new collection; several, if Qdrant has several nodes", outside=True, least=1)
@@ -73,17 +87,14 @@ class Postgres:
     epoch_share: float = option(0.05, "statistics of words are published when so many rows have changed", least=0)
     keep_previous_hours: float = option(24.0, "how long the generation before is kept, to go back to it", least=0)
     _opened: Opened | None = field(default=None, init=False, repr=False)
-    _address: str = field(default="", init=False, repr=False)
+    _address: Address = field(default=Address("", ""), init=False, repr=False)
     _lock: Lock = field(default_factory=Lock, init=False, repr=False)
 
     def __post_init__(self) -> None:
         self._shape()
-        self._address = self.place
+        self._address = address_of(self.place)
         if "://" in self.place:
-            address, name = address_of(self.place)
-            parts = urlsplit(address)
-            host = f"{parts.hostname or 'localhost'}{f':{parts.port}' if parts.port else ''}"
-            self.place = f"postgresql://{host}{parts.path}?index={name}"
+            self.place = self._address.shown
 
     def _shape(self) -> Shape:
         return Shape(
@@ -104,11 +115,12 @@ class Postgres:
                 self._opened = Opened(self)
             return self._opened
 
-    def opened_parts(self) -> tuple[str, Nodes]:
+    def opened_parts(self) -> tuple[Address, Nodes]:
         """The address of PostgreSQL and the nodes of Qdrant."""
         urls = [url for url in re.split(r"[,\s]+", os.environ.get("QDRANT_URL", "")) if url] or self.qdrant
-        key = os.environ.get(self.qdrant_key_env, "")
-        return self._address, Nodes(urls, self.qdrant_grpc_ports, key, self.timeout, self.write_timeout)
+        authority = os.environ.get("QDRANT_CA", "") or os.path.expanduser(self.qdrant_ca)
+        access = Access(os.environ.get(self.qdrant_key_env, ""), self.qdrant_key_env, authority)
+        return self._address, Nodes(urls, self.qdrant_grpc_ports, access, self.timeout, self.write_timeout)
 
     def shape(self) -> Shape:
         return self._shape()
@@ -180,6 +192,21 @@ class Postgres:
         return PostgresQueue(self.lasting)
 
     @contextmanager
+    def job_writer(self, options: WriterOptions, job: Job, giving: Collection[int]) -> Iterator[PostgresJobWriter]:
+        from watersmeet.store.postgres.job_writer import open_job_writer
+
+        with open_job_writer(self._o, options, job, giving) as writer:
+            yield writer
+
+    @contextmanager
+    def claims(self, store: PostgresVectorStore) -> Iterator[Claims]:
+        from watersmeet.store.postgres.claims import claims_of
+
+        self.queue()  # makes the tables
+        with claims_of(store, self._o.leases, this_process()) as claims:
+            yield claims
+
+    @contextmanager
     def alone(self, work: str) -> Iterator[None]:
         opened, name = self._o, f"alone-{work}"
         opened.make_lasting()
@@ -229,14 +256,55 @@ class Postgres:
     def pinned(self, number: int) -> Postgres:
         """This index as it is in one generation, named or not."""
         other = copy.copy(self)
-        other.place, other._opened, other._lock = self._address, None, Lock()
+        other.place, other._opened, other._lock = self.address(number), None, Lock()
         other.__post_init__()
-        other._o.pin = number
         return other
+
+    def address(self, generation: int) -> str:
+        """The address of one generation, with its secrets."""
+        return self._address._replace(generation=generation).text
 
     def drop(self) -> None:
         """Remove the index, with all of its generations."""
         self._o.drop()
+
+    # ------------------------------------------------------------ backups
+
+    kind: ClassVar[str] = "postgresql"
+
+    @contextmanager
+    def back_up(self, scratch: str, wait: float) -> Iterator[BackupSource]:
+        from watersmeet.store.postgres.backup import back_up
+
+        with back_up(self._o) as source:
+            yield source
+
+    def restore(self, parts: Iterator[BackupPart], states: Collection[str], replace: bool, wait: float) -> int:
+        from watersmeet.store.postgres.backup import restore
+
+        return restore(self._o, parts, states, replace, wait)
+
+    # ------------------------------------------------------------ generations
+
+    def can_be_beside(self) -> bool:
+        from watersmeet.store.postgres.beside import can_be_beside
+
+        return can_be_beside(self)
+
+    def next_generation(self) -> AbstractContextManager[NextGeneration]:
+        from watersmeet.store.postgres.beside import next_generation
+
+        return next_generation(self, self._o)
+
+    def roll_back(self, catch_up: CatchUp, wait: float) -> str:
+        from watersmeet.store.postgres.beside import roll_back
+
+        return roll_back(self, self._o, catch_up, wait)
+
+    def forget_previous(self) -> int:
+        from watersmeet.store.postgres.beside import forget_previous
+
+        return forget_previous(self._o)
 
     # ------------------------------------------------------------ health
 
@@ -264,11 +332,13 @@ class Opened:
     """What a process has open of an index: connections, the current generation, and snapshots to be used again."""
 
     def __init__(self, index: Postgres) -> None:
-        raw, nodes = index.opened_parts()
-        self.address, self.name = address_of(raw)
+        address, nodes = index.opened_parts()
+        self.address, self.name, self.pin = address
         self.seconds, self.place = index.timeout, index.place
         self.qdrant = Qdrant(nodes, index.shape())
-        self.lasting = Pool(self.address, index.timeout, index.write_timeout, (lasting_schema(self.name),))
+        own = () if self.pin is None else (schema_of(self.name, self.pin),)
+        schemas = (*own, lasting_schema(self.name))
+        self.lasting = Pool(self.address, index.timeout, index.write_timeout, schemas)
         self.leases = Leases(self.lasting, self.place)
         self.threads = ThreadPoolExecutor(THREADS, "watersmeet-cluster")
         self._generation: Generation | None = None
@@ -276,8 +346,6 @@ class Opened:
         self._idle: list[PostgresSnapshot] = []
         self._versions: dict[str, int] | None = None
         self._made = False
-        self.pin: int | None = None
-        """The only generation that is read, if it is not the one that is named."""
         self._lock = Lock()
 
     # ------------------------------------------------------------ generations
@@ -285,7 +353,8 @@ class Opened:
     def current(self) -> int | None:
         """The generation that is searched; None if there is no index."""
         if self.pin is not None:
-            return self.pin
+            head = f"{schema_of(self.name, self.pin)}.head"
+            return None if self.lasting.ask("SELECT to_regclass(%s)::text", [head]) == [(None,)] else self.pin
         found = self.lasting.ask("SELECT to_regclass(%s)::text", [f"{lasting_schema(self.name)}.index_head"])
         if found[0][0] is None:
             return None
@@ -306,7 +375,7 @@ class Opened:
                 self._generations[wanted] = opened
             if number is None and self._generation is not opened:
                 self._generation, self._idle = opened, []
-                for old in [one for one in self._generations.values() if one.number < wanted]:
+                for old in [one for one in self._generations.values() if one is not opened]:
                     del self._generations[old.number]
                     old.close()
             return opened

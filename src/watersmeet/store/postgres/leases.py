@@ -20,11 +20,14 @@ from watersmeet.store.local._leases import AGAIN, is_dead, this_process
 if TYPE_CHECKING:
     from watersmeet.store.postgres.pool import Db, Pool
 
-WRITER, BOOKS = "writer", "bookkeeping"
+WRITER, BOOKS, BESIDE = "writer", "bookkeeping", "beside"
+"""Names of leases: of who writes, of who notes vectors, of who builds a generation beside the one that is searched."""
 SECONDS = 30.0
 """How long a lease lasts without being renewed: a stopped or separated process loses it then."""
 RENEW_SECONDS = 8.0
 POLL_SECONDS = 0.05
+LATE_SECONDS = 0.5
+"""Between tries to release a lease while PostgreSQL does not answer."""
 WANTED_SECONDS = 3.0
 """How long a wish to write counts, unless it is repeated."""
 TURN_SECONDS = 1.0
@@ -87,9 +90,27 @@ class Leases:
     def is_wanted(self, name: str) -> bool:
         return bool(self._pool.ask("SELECT 1 FROM leases WHERE name = %s AND wanted > clock_timestamp()", [name]))
 
+    def is_held(self, name: str) -> bool:
+        sql = "SELECT holder FROM leases WHERE name = %s AND holder <> '' AND expires > clock_timestamp()"
+        return any(not is_dead(holder) for (holder,) in self._pool.ask(sql, [name]))
+
     def release(self, lease: Lease) -> None:
         self._forget(lease)
-        with suppress(WatersmeetError), self._pool.connection() as db:  # else it runs out
+        try:
+            self._give_back(lease)
+        except WatersmeetError:  # also if PostgreSQL was restarted: nobody should have to wait until it runs out
+            Thread(target=self._release_late, args=(lease,), name="watersmeet-release", daemon=True).start()
+
+    def _release_late(self, lease: Lease) -> None:
+        """Release a lease as soon as PostgreSQL answers again, unless it has run out by then."""
+        end = time.monotonic() + SECONDS
+        while time.monotonic() < end and not self._stop.wait(LATE_SECONDS):
+            with suppress(WatersmeetError):
+                self._give_back(lease)
+                return
+
+    def _give_back(self, lease: Lease) -> None:
+        with self._pool.connection() as db:
             db.execute(
                 "UPDATE leases SET holder = '', expires = clock_timestamp() WHERE name = %s AND holder = %s"
                 " AND fence = %s",

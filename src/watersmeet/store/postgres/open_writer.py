@@ -7,21 +7,23 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from typing import TYPE_CHECKING
 
-from watersmeet.core.errors import WatersmeetError
+from watersmeet.core.errors import IndexProblem, WatersmeetError
 from watersmeet.core.index import CURRENT_TIERS, NEXT_TIERS, TIERS_BEFORE_REBUILD, WAITING_RECORDS
 from watersmeet.core.text_fields import FORM
 from watersmeet.store.postgres.generations import (
     drop_generation,
-    lasting_schema,
+    has_own_tables,
     make_generation,
     name_generation,
+    schema_of,
 )
-from watersmeet.store.postgres.leases import WRITER
+from watersmeet.store.postgres.leases import BESIDE, WRITER
 from watersmeet.store.postgres.writer import PostgresWriter
 
 if TYPE_CHECKING:
     from watersmeet.core.writing import Lease, WriterOptions
     from watersmeet.store.postgres.index import Opened
+    from watersmeet.store.postgres.pool import Db
 
 KEPT_TABLES = ("roots", "former_roots", "former_names", "collections")
 """What a new generation takes over: files are read again, and get the ids that they had."""
@@ -39,15 +41,19 @@ def open_writer(
     opened.make_lasting()
     with ExitStack() as stack:
         lease = opened.leases.take(WRITER, options.lock_seconds)
-        current = opened.current()
+        current, beside = opened.current(), opened.pin is not None
         writer: PostgresWriter | None = None
         try:
-            _drop_old(opened, keep_hours)
+            if not beside:
+                _drop_old(opened, keep_hours)
             new = recreate or current is None
-            number = make_generation(opened.lasting, opened.name) if new or current is None else current
+            number = current
+            if number is None or (new and not beside):
+                number = make_generation(opened.lasting, opened.name)
             generation = opened.generation(number)
             db = stack.enter_context(generation.writing.connection())
             writer = PostgresWriter(generation, db, place, opened.leases, lease, epoch_share, options.lock_seconds)
+            writer.beside = beside
             if new:
                 _begin(writer, options, current)
                 if current is None:
@@ -60,9 +66,10 @@ def open_writer(
             yield writer
             if writer.building:
                 writer.rewrite()
-                name_new(writer)
+                if not beside:
+                    name_new(writer)
         except BaseException:
-            if writer is not None and writer.building:
+            if writer is not None and writer.building and not beside:
                 with suppress(WatersmeetError):
                     drop_generation(opened.lasting, opened.qdrant, opened.name, writer.generation.number)
             raise
@@ -80,38 +87,49 @@ def _begin(writer: PostgresWriter, options: WriterOptions, current: int | None) 
         NEXT_TIERS: "{}",
         TEXT_FORM: FORM,
     }
+    if current == generation.number and writer.counts()[0]:
+        raise IndexProblem(
+            f"{writer.place} is one generation, which cannot be built anew", "leave `generation` out of the address"
+        )
     if current is not None:
-        before = f"{generation.schema.rpartition('__')[0]}__{current}"
+        before = schema_of(generation.name, current)
         old = dict(writer.db.execute(f"SELECT key, value FROM {before}.facts").fetchall())
         kept = {*json.loads(old.get(CURRENT_TIERS, "{}")), *json.loads(old.get(TIERS_BEFORE_REBUILD, "[]"))}
         facts = {**old, **facts, TIERS_BEFORE_REBUILD: json.dumps(sorted(kept))}
-        _take_over(writer, before)
+        if current != generation.number:
+            with writer.transaction() as db:
+                take_over(db, before)
     facts[WAITING_RECORDS] = json.dumps([one.record for one in writer.records()])
     writer.set_meta(facts)
     writer.covered = [root.path for root in writer.roots()]
 
 
-def _take_over(writer: PostgresWriter, before: str) -> None:
-    with writer.transaction() as db:
-        for table in KEPT_TABLES:
-            db.execute(f"INSERT INTO {table} SELECT * FROM {before}.{table}")
-        db.execute("UPDATE roots SET cursor = ''")
-        for table in ("roots", "collections"):
-            db.execute(
-                f"SELECT setval(pg_get_serial_sequence('{table}', 'id'), greatest(max(id), 1)) FROM {table}"
-                " HAVING max(id) IS NOT NULL"
-            )
+def take_over(db: Db, before: str) -> None:
+    """Take over the roots of another generation, in the schema in which `db` looks first."""
+    for table in KEPT_TABLES:
+        db.execute(f"INSERT INTO {table} SELECT * FROM {before}.{table}")
+    db.execute("UPDATE roots SET cursor = ''")
+    for table in ("roots", "collections"):
+        go_on_counting(db, table, "id")
+
+
+def go_on_counting(db: Db, table: str, column: str) -> None:
+    """Let the next number of a column be higher than all that are there."""
+    db.execute(
+        f"SELECT setval(pg_get_serial_sequence('{table}', '{column}'), max({column})) FROM {table}"
+        f" HAVING max({column}) IS NOT NULL"
+    )
 
 
 def name_new(writer: PostgresWriter) -> None:
     with writer.transaction() as db:
-        name_generation(db, writer.generation.number)
+        name_generation(db, writer.generation.name, writer.generation.number)
     writer.building = False
 
 
 def is_received(opened: Opened, number: int, identity: str = "") -> bool:
     """Whether a generation is being filled by a move, of these contents; one that stands still for days is not."""
-    schema = f"{lasting_schema(opened.name)}__{number}"
+    schema = schema_of(opened.name, number)
     if opened.lasting.ask("SELECT to_regclass(%s)::text", [f"{schema}.facts"]) == [(None,)]:
         return False
     sql = (
@@ -129,6 +147,14 @@ def _drop_old(opened: Opened, keep_hours: float) -> None:
         [keep_hours],
     )
     for number in range(1, made + 1):
-        moving = number not in (current, previous) and is_received(opened, number)
-        if number != current and not moving and (number != previous or old):
+        if number in (current, previous):
+            keep = number == current or not old
+        else:
+            keep = is_received(opened, number) or is_built(opened, number)
+        if not keep:
             drop_generation(opened.lasting, opened.qdrant, opened.name, number)
+
+
+def is_built(opened: Opened, number: int) -> bool:
+    """Whether somebody is building a generation beside the others."""
+    return has_own_tables(opened.lasting, opened.name, number) and opened.leases.is_held(BESIDE)

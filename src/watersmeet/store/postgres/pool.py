@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import cache
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from watersmeet.common.redaction import excerpt, secrets_of, shown
@@ -22,20 +24,49 @@ DEFAULT_NAME = "main"
 NAME = re.compile(r"[a-z][a-z0-9]*(?:_[a-z0-9]+)*")
 MAX_NAME = 40
 DOWN_HINT = "start it, or check the address and the network; the next command or query connects again"
+TLS_HINT = "check sslmode and sslrootcert in the address, and which name and authority the server's certificate has"
+_TLS = re.compile(r"certificate|SSL error|does not support SSL|sslmode|sslrootcert", re.IGNORECASE)
+GRACE_SECONDS = 1.0
+"""How much longer an answer is waited for than the server may take: it should say itself that it took too long."""
 IDLE = 8
 """Connections kept open."""
 
 
-def address_of(place: str) -> tuple[str, str]:
-    """What libpq connects to, and the name of the index: `?index=NAME` of an address."""
+class Address(NamedTuple):
+    """An address of an index: what libpq connects to, the `index`, and the `generation` of it, if it names one."""
+
+    database: str
+    name: str
+    generation: int | None = None
+
+    @property
+    def query(self) -> str:
+        return f"index={self.name}" + (f"&generation={self.generation}" if self.generation is not None else "")
+
+    @property
+    def text(self) -> str:
+        """With its secrets."""
+        return f"{self.database}{'&' if '?' in self.database else '?'}{self.query}"
+
+    @property
+    def shown(self) -> str:
+        """For messages, without secrets."""
+        parts = urlsplit(self.database)
+        port = f":{parts.port}" if parts.port else ""
+        return f"postgresql://{parts.hostname or 'localhost'}{port}{parts.path}?{self.query}"
+
+
+def address_of(place: str) -> Address:
     parts = urlsplit(place)
     options = dict(parse_qsl(parts.query, keep_blank_values=True))
-    name = options.pop("index", DEFAULT_NAME)
+    name, generation = options.pop("index", DEFAULT_NAME), options.pop("generation", "")
     if not NAME.fullmatch(name) or len(name) > MAX_NAME:
         raise ConfigError(
             f"an index cannot be called {name!r}", "use small letters, digits and single underscores: ?index=team_a"
         )
-    return parts._replace(query=urlencode(options)).geturl(), name
+    if generation and not (generation.isascii() and generation.isdecimal()):
+        raise ConfigError(f"a generation cannot be called {generation!r}", "leave it out: the current one is meant")
+    return Address(parts._replace(query=urlencode(options)).geturl(), name, int(generation) if generation else None)
 
 
 @dataclass
@@ -58,14 +89,16 @@ class Pool:
     def ask(self, sql: str, values: Sequence[Any] = ()) -> list[Any]:
         """One statement, which is one call and sees one state of the database. It is repeated if the connection was
         lost while nobody used it, so it only reads."""
+        start = time.monotonic()
         for again in (True, False):
             with self.errors():
-                connection, used = self._taken()
+                connection, used = self._taken(self.seconds)
                 try:
                     found = connection.execute(sql, values).fetchall()
                 except self._lost():
                     self._close(connection)
-                    if used and again:
+                    self._close_idle()
+                    if used and again and time.monotonic() < start + self.seconds:
                         continue
                     raise
                 except BaseException:
@@ -92,40 +125,44 @@ class Pool:
 
     def close(self) -> None:
         """Close idle connections now, and each other one when it is given back."""
+        self._closed = True
+        self._close_idle()
+
+    def _close_idle(self) -> None:
         with self._lock:
-            self._closed = True
             free, self._free = self._free, []
         for connection in free:
             self._close(connection)
 
     # ------------------------------------------------------------ connections
 
-    def _taken(self) -> tuple[Db, bool]:
-        """A connection, and whether it was used before."""
+    def _taken(self, seconds: float) -> tuple[Db, bool]:
+        """A connection for statements that take so long at most, and whether it was used before."""
         with self._lock:
-            if self._free:
-                return self._free.pop(), True
-        return self._connected(), False
+            found = self._free.pop() if self._free else None
+        connection = self._connected() if found is None else found
+        connection.seconds = seconds + GRACE_SECONDS  # type: ignore[attr-defined] # of a timed connection
+        return connection, found is not None
 
     def _checked(self) -> Db:
         """A connection that answers."""
         while True:
-            connection, used = self._taken()
-            if not used:
-                return connection
+            connection, used = self._taken(self.seconds)
             try:
-                connection.execute("SELECT 1")
+                if used:
+                    connection.execute("SELECT 1")
             except self._lost():
                 self._close(connection)
+                self._close_idle()
             else:
+                connection.seconds = self.statement_seconds + GRACE_SECONDS  # type: ignore[attr-defined] # as above
                 return connection
 
     def _connected(self) -> Db:
-        psycopg = _driver()
         options = f"-c timezone=UTC -c statement_timeout={round(self.statement_seconds * 1000)}"
         if self.schemas:
             options += f" -c search_path={','.join(self.schemas)}"
-        connection: Db = psycopg.connect(
+        connection: Db = _timed_connection().connect(
             self.address,
             autocommit=True,
             prepare_threshold=None,
@@ -172,6 +209,8 @@ class Pool:
             said = self._said(error)
             if "authentication failed" in said or "does not exist" in said:
                 raise DatabaseProblem(f"{self.place} refuses: {said}", "check user, password and database") from None
+            if _TLS.search(said):
+                raise DatabaseProblem(f"{self.place}: {said}", TLS_HINT) from None
             raise DatabaseDown(f"{self.place} does not answer: {said}", DOWN_HINT) from None
         except psycopg.ProgrammingError as error:
             if 'missing "="' in str(error) or ("invalid" in str(error) and not error.sqlstate):
@@ -182,6 +221,34 @@ class Pool:
 
     def _said(self, error: Exception) -> str:
         return excerpt(str(error), secrets_of(self.address, {}))
+
+
+@cache
+def _timed_connection() -> Any:
+    """Connections that give up on a server that is there and says nothing, which no timeout of its own ends."""
+    driver = _driver()
+
+    class TimedConnection(driver.Connection):  # type: ignore[misc, name-defined] # it is loaded when it is used
+        seconds = 60.0
+
+        def wait(self, gen: Any, *rest: Any, **named: Any) -> Any:
+            return super().wait(_limited(gen, self.seconds, driver.OperationalError), *rest, **named)
+
+    return TimedConnection
+
+
+def _limited(waiting: Any, seconds: float, late: type[Exception]) -> Generator[Any, Any, Any]:
+    """What the driver waits for, ended if nothing comes for so long."""
+    end = time.monotonic() + seconds
+    try:
+        wanted = next(waiting)
+        while True:
+            ready = yield wanted
+            if not ready and time.monotonic() > end:
+                raise late(f"nothing for {seconds:g} s")
+            wanted = waiting.send(ready)
+    except StopIteration as done:
+        return done.value
 
 
 def _driver() -> Any:

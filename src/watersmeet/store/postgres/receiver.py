@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING, Any
 from watersmeet.core.index import CURRENT_TIERS, NEXT_TIERS, Tier
 from watersmeet.core.model import ChunkId
 from watersmeet.core.moving import Contents, Moved
-from watersmeet.core.registry_records import RecordChange
 from watersmeet.core.writing import Changes
 from watersmeet.store.postgres import records
-from watersmeet.store.postgres.generations import make_generation
+from watersmeet.store.postgres.generations import make_generation, name_generation
 from watersmeet.store.postgres.leases import WRITER
-from watersmeet.store.postgres.open_writer import MOVING, is_received, name_new
+from watersmeet.store.postgres.open_writer import MOVING, is_received
 from watersmeet.store.postgres.vectors import note_vectors, packed, store_points
 from watersmeet.store.postgres.writer import PostgresWriter
 
@@ -114,29 +113,11 @@ class PostgresReceiver:
                         [self._roots[root.id], file.name, file.stamp, file.hash, file.read_ns],
                     )
                 db.execute("UPDATE roots SET cursor = %s WHERE id = %s", [root.cursor, self._roots[root.id]])
-            self._take_records(contents)
+            name_generation(db, writer.generation.name, writer.generation.number)
+            records.take_over(db, contents.records())  # after that, so that the generation before has its own still
             db.execute("DELETE FROM facts WHERE key = ANY(%s)", [[MOVING, LAST]])
             writer.next_commit(db)
-        name_new(writer)
-
-    def _take_records(self, contents: Contents) -> None:
-        """What was registered there replaces what is registered here."""
-        db = self._writer.db
-        held = PostgresWriter.records(self._writer)
-        wanted = {one.record["path"]: one.record for one in contents.records()}
-        changes: list[RecordChange] = []
-        last = int(db.execute("SELECT coalesce(max(version), 0) FROM records").fetchall()[0][0])
-        for stored in held:
-            path = stored.record["path"]
-            if wanted.get(path) == stored.record:
-                del wanted[path]
-                continue
-            last += 1
-            changes.append(RecordChange(path, wanted.pop(path, None), stored.version, last))
-        for path, record in wanted.items():
-            last += 1
-            changes.append(RecordChange(path, record, None, last))
-        records.apply(db, changes)
+        writer.building = False
 
 
 @contextmanager

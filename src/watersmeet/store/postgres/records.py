@@ -62,6 +62,22 @@ def apply(db: Db, changes: Iterable[RecordChange]) -> None:
         )
 
 
+def take_over(db: Db, wanted: Iterable[Stored]) -> None:
+    """Let these records replace all that are registered. A changed one has a higher version than any before."""
+    held = {one.record["path"]: one for one in PostgresRecords(db, lambda _: None)}
+    last, changes = _last(db), list[RecordChange]()
+    for one in sorted(wanted, key=lambda stored: stored.version):
+        path = one.record["path"]
+        before = held.pop(path, None)
+        if before is None or before.record != one.record:
+            last = max(last + 1, one.version)
+            changes.append(RecordChange(path, one.record, before.version if before else None, last))
+    for path, before in held.items():
+        last += 1
+        changes.append(RecordChange(path, None, before.version, last))
+    apply(db, changes)
+
+
 def _read_back(row: tuple[str, int, float]) -> Stored:
     return Stored(json.loads(row[0]), row[1], row[2])
 

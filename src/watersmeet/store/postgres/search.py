@@ -146,10 +146,13 @@ class LiveVectors(_Searched):
         """The query in Qdrant's form; None if it is zero."""
         if not isinstance(vector, Weighted):
             return [float(value) for value in vector] if vector.any() else None
-        weights = dict(zip(vector.terms.tolist(), vector.weights.tolist(), strict=True))
-        if vector.rarely and weights:
-            size, counts = self._snapshot.weighted(self._tier, self._visible, weights)
-            weights = {term: weight * rarity(counts.get(term, 0), size) for term, weight in weights.items()}
+        terms = dict(zip(vector.terms.tolist(), vector.weights.tolist(), strict=True))
+        size, known = self._snapshot.weighted(self._tier, self._visible, terms)
+        weights = {
+            number: terms[term] * (rarity(count, size) if vector.rarely else 1.0)
+            for term, number, count in known
+            if terms[term] > 0
+        }
         return sparse(weights) if weights else None
 
     def nearest(self, queries: Sequence[Any], condition: Condition, limit: int) -> list[dict[ChunkId, float]]:

@@ -17,6 +17,7 @@ from watersmeet.store.postgres.entities import LiveEntities
 from watersmeet.store.postgres.graph import LiveLinks
 from watersmeet.store.postgres.rows import LIVE, Rows
 from watersmeet.store.postgres.search import LiveVectors, LiveWords
+from watersmeet.store.postgres.vectors import SPARSE_FIELD
 
 if TYPE_CHECKING:
     from watersmeet.core.visibility import Audience
@@ -278,16 +279,20 @@ class PostgresSnapshot(DocumentReads):
             [self.version, self.version, after, tier.folder, self.version, *([list(first)] if first else ()), limit],
         )
 
-    def weighted(self, tier: Tier, visible: Condition, terms: Collection[int]) -> tuple[int, dict[int, int]]:
-        """How many rows have weighted terms, and how many have each of these: of those that are seen."""
+    def weighted(
+        self, tier: Tier, visible: Condition, terms: Collection[int]
+    ) -> tuple[int, list[tuple[int, int, int]]]:
+        """How many rows have weighted terms, and of these terms each that is known, with its number and how many rows
+        have it: of those that are seen."""
         audiences = self.audiences(visible)
         size = sum(self._embedded.get((tier.folder, audience), 0) for audience in audiences)
         found = self.ask(
-            "SELECT term, sum(rows)::bigint FROM weighted WHERE store = %s AND term = ANY(%s) AND audience = ANY(%s)"
-            " GROUP BY term",
-            [tier.folder, list(terms), audiences],
+            "SELECT t.text, t.number, coalesce(sum(w.rows), 0)::bigint FROM terms t LEFT JOIN weighted w"
+            " ON w.term = t.number AND w.store = %s AND w.audience = ANY(%s) WHERE t.field = %s AND t.text = ANY(%s)"
+            " GROUP BY t.number",
+            [tier.folder, audiences, SPARSE_FIELD, [str(term) for term in terms]],
         )
-        return size, dict(found)
+        return size, [(int(term), number, count) for term, number, count in found]
 
 
 def _sums(counted: Iterable[tuple[str, int]]) -> dict[str, int]:

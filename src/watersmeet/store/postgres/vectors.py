@@ -9,22 +9,40 @@ from typing import TYPE_CHECKING, Any
 from watersmeet.core.index import Tier
 from watersmeet.core.model import Row
 from watersmeet.core.sparse import Weighted
-from watersmeet.store.postgres.catalogue import recount
 from watersmeet.store.postgres.pool import copy
+from watersmeet.store.postgres.versions import number_terms
 from watersmeet.store.qdrant.points import FILTERS, MODIFIED, Point
 
 if TYPE_CHECKING:
+    from watersmeet.store.postgres.claims import Claims
     from watersmeet.store.postgres.generations import Generation
     from watersmeet.store.postgres.pool import Db
 
 
+SPARSE_FIELD = -1
+"""The field, in `terms`, of what a sparse encoder makes. Such a term may be a hash of 63 bits, a dimension of Qdrant
+has 32, so it gets a number."""
+
+
+def numbered(db: Db, made: Sequence[Weighted]) -> list[Weighted]:
+    """Weighted terms, with the numbers of the terms."""
+    import numpy as np
+
+    distinct = np.unique(np.concatenate([one.terms for one in made]))
+    keys = [(SPARSE_FIELD, str(term)) for term in distinct.tolist()]
+    known: dict[tuple[int, str], int] = {}
+    number_terms(db, keys, known)
+    numbers = np.array([known[key] for key in keys], dtype=np.int64)
+    return [one._replace(terms=numbers[np.searchsorted(distinct, one.terms)]) for one in made]
+
+
 def packed(made: Any) -> bytes:
-    """A vector as it is kept, in half precision; of weighted terms their numbers and weights."""
+    """A vector as it is kept, in half precision, as in a folder; of weighted terms their numbers and weights."""
     import numpy as np
 
     if isinstance(made, Weighted):
-        terms = np.asarray(made.terms, dtype="<i8").tobytes()
-        return terms + np.asarray(made.weights, dtype="<f4").tobytes()
+        terms = np.asarray(made.terms, dtype="<u4").tobytes()
+        return terms + np.asarray(made.weights, dtype="<f2").tobytes()
     return np.asarray(made, dtype="<f2").tobytes()
 
 
@@ -35,9 +53,9 @@ def unpacked(kept: bytes, dimension: int) -> Any:
     if dimension:
         vector = np.frombuffer(kept, dtype="<f2").astype(np.float32)
         return vector if vector.any() else None
-    count = len(kept) // 12
-    terms = np.frombuffer(kept, dtype="<i8", count=count)
-    return (terms, np.frombuffer(kept, dtype="<f4", offset=8 * count)) if count else None
+    count = len(kept) // 6
+    terms = np.frombuffer(kept, dtype="<u4", count=count)
+    return (terms, np.frombuffer(kept, dtype="<f2", offset=4 * count).astype(np.float32)) if count else None
 
 
 def store_points(
@@ -95,6 +113,8 @@ class PostgresVectorStore:
     def __init__(self, generation: Generation, points: str, tier: Tier) -> None:
         self.generation, self.tier, self.folder = generation, tier, tier.folder
         self.collection = generation.collection(points, tier.folder)
+        self.claims: Claims | None = None
+        """If set, only vectors of rows that this process has claimed are taken."""
 
     def reader(self) -> PostgresVectorReader:
         return PostgresVectorReader(self)
@@ -143,13 +163,17 @@ class PostgresVectorWriter:
         added, self._added = self._added, {}
         store, generation = self._store, self._store.generation
         dimension = store.tier.dimension
-        kept = [(row, packed(made)) for row, made in added.items()]
         generation.qdrant.make(store.collection, dimension)
         with generation.writing.connection() as db:
+            if added and not dimension:
+                added = dict(zip(added, numbered(db, list(added.values())), strict=True))
             payloads = {row: payload for row, (_, payload) in live_payloads(db, added).items()}
-        kept = [(row, content) for row, content in kept if row in payloads]
+        kept = [(row, packed(made)) for row, made in added.items() if row in payloads]
         generation.qdrant.put(store.collection, store_points(kept, dimension, payloads))
         with generation.writing.transaction() as db:
+            if store.claims is not None:
+                mine = store.claims.use(db, [row for row, _ in kept])
+                kept = [(row, content) for row, content in kept if row in mine]
             note_vectors(db, store.folder, dimension, kept)
 
 
@@ -170,4 +194,4 @@ def note_vectors(db: Db, store: str, dimension: int, kept: Sequence[tuple[int, b
     count_vectors(db, store, dimension, new, 1)
 
 
-__all__ = ["PostgresVectorStore", "count_vectors", "note_vectors", "packed", "recount", "store_points", "unpacked"]
+__all__ = ["PostgresVectorStore", "count_vectors", "note_vectors", "packed", "store_points", "unpacked"]

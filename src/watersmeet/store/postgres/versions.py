@@ -44,7 +44,8 @@ def as_json(value: Any) -> str:
 
 @dataclass(slots=True)
 class ChunkVersion:
-    """A chunk to be stored under a row. `before`: the row whose vectors it takes over."""
+    """A chunk to be stored under a row. `before`: the row whose vectors it takes over. `stores`: those where its point
+    has one of them."""
 
     id: str
     headings: str
@@ -57,6 +58,7 @@ class ChunkVersion:
     lengths: list[int]
     row: int = 0
     before: int | None = None
+    stores: set[str] = field(default_factory=set)
 
     def point(self, averages: Sequence[float], payload: Mapping[str, Any]) -> Point:
         import numpy as np
@@ -184,7 +186,7 @@ def add_chunks(db: Db, versions: Sequence[tuple[DocumentVersion, Put]], known: d
     found = {
         (place, token) for *_, counts in said for place, name in enumerate(FIELDS) for token in counts.get(name, ())
     }
-    _number(db, [one for one in found if one not in known], known)
+    number_terms(db, [one for one in found if one not in known], known)
     for version, prepared, counts in said:
         chunk = prepared.chunk
         rows = [
@@ -203,15 +205,24 @@ def add_chunks(db: Db, versions: Sequence[tuple[DocumentVersion, Put]], known: d
         )
 
 
-def _number(db: Db, new: Sequence[tuple[int, str]], known: dict[tuple[int, str], int]) -> None:
-    """Give each new term a number, in a transaction of its own: it is never taken back."""
+def number_terms(db: Db, new: Sequence[tuple[int, str]], known: dict[tuple[int, str], int]) -> None:
+    """Add the numbers of these terms to `known`. New ones get theirs in a transaction of its own: they keep it."""
     for start in range(0, len(new), 20_000):
         part = sorted(new[start : start + 20_000])  # in one order for all writers
-        places, texts = [place for place, _ in part], [text for _, text in part]
-        given = "unnest(%s::smallint[], %s::text[])"
-        db.execute(f"INSERT INTO terms (field, text) SELECT * FROM {given} ON CONFLICT DO NOTHING", [places, texts])
-        sql = f"SELECT t.field, t.text, t.number FROM terms t JOIN {given} n (field, text) USING (field, text)"
-        known.update({(place, text): number for place, text, number in db.execute(sql, [places, texts])})
+        _learn(db, part, known)
+        missing = [one for one in part if one not in known]
+        if missing:
+            given = "unnest(%s::smallint[], %s::text[])"
+            sql = f"INSERT INTO terms (field, text) SELECT * FROM {given} ON CONFLICT DO NOTHING"
+            db.execute(sql, [[place for place, _ in missing], [text for _, text in missing]])
+            _learn(db, missing, known)
+
+
+def _learn(db: Db, terms: Sequence[tuple[int, str]], known: dict[tuple[int, str], int]) -> None:
+    given = "unnest(%s::smallint[], %s::text[])"
+    sql = f"SELECT t.field, t.text, t.number FROM terms t JOIN {given} n (field, text) USING (field, text)"
+    found = db.execute(sql, [[place for place, _ in terms], [text for _, text in terms]])
+    known.update({(place, text): number for place, text, number in found})
 
 
 # ---------------------------------------------------------------- stored versions, to be stored again

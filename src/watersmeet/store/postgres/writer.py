@@ -12,12 +12,13 @@ from watersmeet.core.model import DocId
 from watersmeet.core.registry_records import RecordChange
 from watersmeet.core.writing import Changes, Lease, Put, Root
 from watersmeet.store.local._leases import AGAIN, RESERVED_SECONDS
-from watersmeet.store.postgres import records
+from watersmeet.store.postgres import leases, records
 from watersmeet.store.postgres.burial import bury_rows, remove_points
 from watersmeet.store.postgres.catalogue import Catalogue, start_afresh, write_audience, write_facts
 from watersmeet.store.postgres.changes import Commit, refused_of
 from watersmeet.store.postgres.epochs import COUNTED, averages, publish
 from watersmeet.store.postgres.leases import WRITER, without_fence
+from watersmeet.store.postgres.points import make_words
 from watersmeet.store.postgres.records import PostgresRecords
 from watersmeet.store.postgres.vectors import store_points
 from watersmeet.store.postgres.versions import (
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
     from watersmeet.store.postgres.leases import Leases
     from watersmeet.store.postgres.pool import Db
 
-REWRITE_ROWS = 2000
 DRIFT = 0.04
 """A change of the average length by which words are weighed anew: a fifth of the orders of ten differ from then on."""
 GROWN = 1.0
@@ -46,8 +46,19 @@ GROWN = 1.0
 class PostgresWriter(Catalogue):
     """A writer that holds the lease of its index, but for the turns of others."""
 
+    reserved_seconds = RESERVED_SECONDS
+    giving: Collection[int] | None = None
+    """The files whose documents other files of their root may take over; None: of any, since nobody else writes."""
+
     def __init__(
-        self, generation: Generation, db: Db, place: str, leases: Leases, lease: Lease, epoch_share: float, wait: float
+        self,
+        generation: Generation,
+        db: Db,
+        place: str,
+        leases: Leases,
+        lease: Lease | None,
+        epoch_share: float,
+        wait: float,
     ) -> None:
         super().__init__(generation, db, place)
         self.lease, self._leases, self._epoch_share, self._wait = lease, leases, epoch_share, wait
@@ -56,6 +67,13 @@ class PostgresWriter(Catalogue):
         self._terms: dict[tuple[int, str], int] = {}
         self._root_leases: list[Lease] = []
         self._leased: set[int] = set()
+
+    @contextmanager
+    def transaction(self) -> Iterator[Db]:
+        with super().transaction() as db:
+            for lease in self._root_leases:  # whoever lost one has an old list of what is missing
+                leases.check(db, lease, self.place)
+            yield db
 
     # ------------------------------------------------------------ the commit point
 
@@ -110,12 +128,15 @@ class PostgresWriter(Catalogue):
         if not self.building:  # else all words are weighed at its end, with the lengths of all
             qdrant.make(f"{points}-{words}")
             qdrant.put(f"{points}-{words}", [chunk.point(pinned, payloads[chunk.row]) for chunk in chunks])
-        before = {chunk.before: chunk.row for chunk in chunks if chunk.before is not None}
+        before = {chunk.before: chunk for chunk in chunks if chunk.before is not None}
         for store, dimension in self.db.execute("SELECT name, dimension FROM stores").fetchall():
             sql = "SELECT row, vector FROM vectors WHERE store = %s AND row = ANY(%s)"
             kept = [(before[row], bytes(made)) for row, made in self.db.execute(sql, [store, list(before)])]
             if kept:
-                qdrant.put(f"{points}-{store}", store_points(kept, dimension, payloads))
+                given = [(chunk.row, made) for chunk, made in kept]
+                qdrant.put(f"{points}-{store}", store_points(given, dimension, payloads))
+            for chunk, _ in kept:
+                chunk.stores.add(store)
         return first
 
     def _reserve(self, count: int) -> int:
@@ -126,7 +147,7 @@ class PostgresWriter(Catalogue):
             ).fetchall()
             db.execute(
                 "INSERT INTO reserved VALUES (%s, %s, %s, clock_timestamp() + %s * interval '1 s', %s)",
-                [first, count, self.lease.holder if self.lease else "", RESERVED_SECONDS, self.fence],
+                [first, count, self.lease.holder if self.lease else "", self.reserved_seconds, self.fence],
             )
         return int(first)
 
@@ -157,7 +178,7 @@ class PostgresWriter(Catalogue):
         changes: Changes,
         versions: Sequence[tuple[DocumentVersion, Put | None]],
         first: int | None,
-        also: Callable[[Db], None] | None = None,
+        also: Callable[[Db, list[Put]], None] = lambda db, refused: None,
     ) -> list[Put]:
         with self.transaction() as db:
             records.apply(db, changes.records)
@@ -171,7 +192,7 @@ class PostgresWriter(Catalogue):
                 commit.note_file(root, found, hash, read_at, since)
             for document, places in changes.places:
                 commit.place(document, places)
-            refused = refused_of(db, [put for _, put in versions if put is not None])
+            refused = refused_of(db, [put for _, put in versions if put is not None], self.giving)
             kept = [one for one, put in versions if put is None or put.document.id not in refused]
             commit.swap(kept, changes.removed)
             rejected = [put for _, put in versions if put is not None and put.document.id in refused]
@@ -184,9 +205,8 @@ class PostgresWriter(Catalogue):
             for root, cursor in changes.cursors.items():
                 db.execute("UPDATE roots SET cursor = %s WHERE id = %s", [cursor, root])
             write_facts(db, changes.facts)
-            if also is not None:
-                also(db)
             self._settle(db, [one for one, _ in versions])
+            also(db, rejected)
         self._bury_refused([one for one, put in versions if put is not None and put.document.id in refused])
         return rejected
 
@@ -233,7 +253,7 @@ class PostgresWriter(Catalogue):
     def reclaim(self, first: int | None = None) -> None:
         """Remove the points of reserved rows that were never used: of one reservation, or of all that have run out, or
         whose writer has lost the lease."""
-        which = "first = %s" if first is not None else "expires <= clock_timestamp() OR fence < %s"
+        which = "first = %s" if first is not None else "expires <= clock_timestamp() OR (fence <> 0 AND fence < %s)"
         value = self.fence if first is None else first
         sql = f"SELECT first, count FROM reserved WHERE {which}"
         for start, count in self.db.execute(sql, [value]).fetchall():
@@ -293,13 +313,27 @@ class PostgresWriter(Catalogue):
         self.lease = without_fence(lease)
         self._leases.give_turn(lease)
         yield
+        self._take_again()
+
+    @contextmanager
+    def resting(self) -> Iterator[None]:
+        lease = self.lease
+        assert lease is not None  # noqa: S101 - a writer has one
+        self.lease = without_fence(lease)
+        self._leases.release(lease)
+        yield
+        self._take_again()
+
+    def _take_again(self) -> None:
         self.lease = self._leases.take(WRITER, max(self._wait, 600.0))
         ((current,),) = self.db.execute("SELECT generation FROM index_head").fetchall()
-        if current not in (0, self.generation.number) and not self.building:
+        if current not in (0, self.generation.number) and not (self.building or self.beside):
             raise IndexMismatch(f"{self.place} was built anew meanwhile", "run the same command again")
 
     building = False
-    """Whether this generation is not named yet."""
+    """Whether this generation is empty so far and not named yet: its words are weighed at the end."""
+    beside = False
+    """Whether it is written beside the one that is searched."""
 
     @contextmanager
     def root_lease(self, root: Root) -> Iterator[None]:
@@ -335,7 +369,7 @@ class PostgresWriter(Catalogue):
         sql = "SELECT d.name FROM documents d JOIN files f ON f.id = d.file WHERE f.root = %s AND d.died IS NULL"
         names = [one for (one,) in self._read(sql, [root])]
 
-        def moved(db: Db) -> None:
+        def moved(db: Db, _: list[Put]) -> None:
             db.execute("UPDATE roots SET collection = %s WHERE id = %s", [collection, root])
 
         self._renew_documents(names, lambda one: restricted(collected(one, name), audience), moved)
@@ -345,7 +379,7 @@ class PostgresWriter(Catalogue):
         sql = "SELECT d.name FROM documents d WHERE d.collection = %s AND d.died IS NULL"
         names = [one for (one,) in self._read(sql, [name])]
 
-        def noted(db: Db) -> None:
+        def noted(db: Db, _: list[Put]) -> None:
             write_audience(db, name, audience)
             start_afresh(db)
 
@@ -355,7 +389,7 @@ class PostgresWriter(Catalogue):
         self,
         names: Collection[str],
         changed: Callable[[DocumentVersion], DocumentVersion],
-        also: Callable[[Db], None],
+        also: Callable[[Db, list[Put]], None],
     ) -> None:
         """Store these documents again, changed, in one commit with what else is to be noted."""
         with self.generation.writing.errors():
@@ -374,27 +408,9 @@ class PostgresWriter(Catalogue):
         weighed = averages(self.db)
         ((points, words),) = self.db.execute("SELECT points, words FROM head").fetchall()
         name = f"words-{1 + int(words.partition('-')[2] or 1)}"
-        qdrant = self.generation.qdrant
-        qdrant.drop(f"{points}-{name}")
-        qdrant.make(f"{points}-{name}")
-        last = 0
-        while True:
-            sql = (
-                "SELECT c.row, d.name FROM chunks c JOIN documents d ON d.key = c.document"
-                " WHERE c.died IS NULL AND c.row > %s ORDER BY c.row LIMIT %s"
-            )
-            found = dict(self.db.execute(sql, [last, REWRITE_ROWS]).fetchall())
-            if not found:
-                break
-            last = max(found)
-            stored = stored_versions(self.db, set(found.values()))
-            chunks = [(chunk, one) for one in stored.values() for chunk in one.chunks if chunk.before in found]
-            for chunk, _ in chunks:
-                chunk.row = chunk.before or 0
-            qdrant.put(f"{points}-{name}", [chunk.point(weighed, one.payload) for chunk, one in chunks])
-            self.renew()
+        make_words(self.generation, self.db, f"{points}-{name}", weighed, self.renew)
         with self.transaction() as db:
             db.execute("UPDATE head SET words = %s, averages = %s", [name, weighed])
             publish(db)
             self.next_commit(db)
-        qdrant.drop(f"{points}-{words}")
+        self.generation.qdrant.drop(f"{points}-{words}")

@@ -7,22 +7,19 @@ there. How rare it is stands in the query. The average lengths are pinned for th
 from __future__ import annotations
 
 import math
-from bisect import bisect_right
 from collections import Counter
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from watersmeet.common.stems import stem, stems
 from watersmeet.core.tokens import STOPWORDS
-from watersmeet.store.local._text import EXACT_FIELD, MAX_TOKEN_LENGTH, WORD_FIELDS, checked_field, plain
+from watersmeet.store.local._text import EXACT_FIELD, MAX_TOKEN_LENGTH, WORD_FIELDS, checked_field, kept_length, plain
 
 if TYPE_CHECKING:
     from watersmeet.core.sparse import TermArray, Weights
 
 FIELDS = (*WORD_FIELDS, EXACT_FIELD)
 K1, B = 1.2, 0.75
-LENGTHS = [n if n < 32 else 24 + ((n & 7 | 8) << (n - 32 >> 3)) for n in range(256)]
-"""Lengths of a field that tantivy can store, in one byte."""
 
 
 def token_of(field: str, text: str) -> str:
@@ -44,11 +41,6 @@ def tokens_of(field: str, text: str) -> list[str]:
 def counted(fields: Mapping[str, str]) -> dict[str, Counter[str]]:
     """How often each token is in each field of a chunk."""
     return {name: Counter(tokens_of(name, fields[name])) for name in FIELDS if fields.get(name)}
-
-
-def kept_length(length: int) -> int:
-    """The length as tantivy stores it: rounded down to the next possible one."""
-    return LENGTHS[bisect_right(LENGTHS, length) - 1]
 
 
 def rarity(frequency: int, size: int) -> float:

@@ -53,10 +53,10 @@ def score(searcher: Vectors, query: Vector | Weighted, ids: Collection[ChunkId])
 
 
 def weighted(rarely: bool = False, **weights: float) -> Weighted:
-    """Terms `t3=0.5` with their weights."""
+    """Terms `t3=0.5` with their weights. They may be hashes, so they are large."""
     import numpy as np
 
-    terms = np.array([int(name[1:]) for name in weights], dtype=np.int64)
+    terms = np.array([(int(name[1:]) << 58) + 5 for name in weights], dtype=np.int64)
     return Weighted(terms, np.array(list(weights.values()), dtype=np.float32), rarely)
 
 
