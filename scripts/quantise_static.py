@@ -13,6 +13,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from watersmeet.embed._token_table import NAME, table_of
+
 
 def read_table(path: Path) -> NDArray[np.float32]:
     """The one tensor of a safetensors file: a length, a JSON header, then the bytes."""
@@ -38,7 +40,9 @@ def main(source: Path, target: Path) -> None:
     target.mkdir(parents=True, exist_ok=True)
     np.save(target / "rows.npy", codes)
     np.save(target / "scales.npy", scales)
-    (target / "tokenizer.json").write_bytes((source / "tokenizer.json").read_bytes())
+    tokenizer = (source / "tokenizer.json").read_bytes()
+    (target / "tokenizer.json").write_bytes(tokenizer)
+    (target / NAME).write_bytes(table_of(tokenizer))
     back = codes * scales[:, None]
     norms = np.linalg.norm(table, axis=1) * np.linalg.norm(back, axis=1)
     cosines = (table * back).sum(axis=1)[norms > 0] / norms[norms > 0]

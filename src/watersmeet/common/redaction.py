@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import base64
 import re
 from collections.abc import Collection, Mapping
-from urllib.parse import unquote, unquote_plus, urlsplit
 
 HIDDEN = "***"
 MAX_EXCERPT = 300
@@ -17,6 +15,8 @@ _QUERY_VALUE = re.compile(r"(?<==)[^&;]*|^[^=&;]*$")
 
 def shown(url: str) -> str:
     """URL for a message: without user and fragment, and without the values of its query."""
+    from urllib.parse import urlsplit  # here: a search without an address does not need it
+
     try:
         parts = urlsplit(url)
     except ValueError:
@@ -28,6 +28,9 @@ def shown(url: str) -> str:
 
 def secrets_of(url: str, headers: Mapping[str, str]) -> frozenset[str]:
     """Secrets of a request, which its answer may repeat and a message must not."""
+    import base64
+    from urllib.parse import unquote, unquote_plus, urlsplit
+
     found: set[str] = set()
     for name, value in headers.items():
         if _SECRET_HEADER.search(name):

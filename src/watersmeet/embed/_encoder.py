@@ -6,18 +6,19 @@ import functools
 import json
 import os
 import threading
-from collections.abc import Callable, Sequence
-from dataclasses import field, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 from watersmeet.common.encodable import clean
 from watersmeet.core.errors import ModelMissing, ModelProblem
 from watersmeet.core.lazy_dataclass import dataclass
 from watersmeet.embed._common import unreadable
 from watersmeet.embed._mapped_graph import mapped_graph
-from watersmeet.embed._one_text import plain_bpe, tokenizer_for
+from watersmeet.embed._one_text import TextTokenizer
+from watersmeet.embed._token_table import open_table
 
 if TYPE_CHECKING:
     from watersmeet.core.vectors import Matrix
@@ -29,50 +30,6 @@ _WEIGHTS_FOLDER = "session.model_external_initializers_file_folder_path"
 _HINT = "download the model's files again, or name another folder"
 _loading = threading.Lock()
 _loaded: dict[tuple[object, ...], Encoder] = {}
-
-
-@dataclass(slots=True)
-class TextTokenizer:
-    """The tokenizer of a folder, for a start with one text: it is built as a whole for the second, or for several."""
-
-    make: Callable[[], Any]
-    limit: Callable[[Any], Any]
-    described: dict[str, Any] | None
-    _whole: Any = None  # tokenizers.Tokenizer: compiled, without types
-    _lock: threading.Lock = field(default_factory=threading.Lock)
-
-    @classmethod
-    def of(cls, folder: Path, config: dict[str, Any], max_tokens: int) -> Self:
-        path = folder / "tokenizer.json"
-        make, limit = partial(_tokenizer, folder, config, max_tokens), partial(_limited, folder, config, max_tokens)
-        try:
-            described = plain_bpe(path.read_bytes())
-        except OSError as error:
-            raise unreadable(path, error) from error
-        return cls(make, limit, described, None if described else make())
-
-    def ids(self, text: str) -> list[int]:
-        found: list[int] = (self._for_one(text) or self.whole()).encode(text).ids
-        return found
-
-    def ids_of_each(self, texts: Sequence[str]) -> list[list[int]]:
-        return [one.ids for one in self.whole().encode_batch_fast(texts)]
-
-    def whole(self) -> Any:
-        with self._lock:
-            if self._whole is None:
-                self._whole, self.described = self.make(), None
-            return self._whole
-
-    def _for_one(self, text: str) -> Any:
-        """A tokenizer for the first text alone; None if only the whole one can read it, or says what is wrong."""
-        with self._lock:
-            described, self.described = self.described, None
-        try:
-            tokenizer = tokenizer_for(described, text) if described else None
-        except (ValueError, TypeError, KeyError):
-            return None
-        return None if tokenizer is None else self.limit(tokenizer)
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +145,7 @@ def _tokenizer_of(folder: Path, _: tuple[int, int], max_tokens: int) -> Any:
 
 def _load(folder: Path, graph: Path, max_tokens: int, pooling: str) -> Encoder:
     config = _config(folder / "config.json")
-    tokenizer = TextTokenizer.of(folder, config, max_tokens)
+    tokenizer = _text_tokenizer(folder, config, max_tokens)
     session = session_of(graph)
     inputs = {one.name: one.type for one in session.get_inputs()}
     strange = sorted(set(inputs) - _FED)
@@ -228,17 +185,27 @@ def session_of(graph: Path | bytes) -> Any:
         raise ModelProblem(f"cannot load {name}: {_first_line(error)}", _HINT) from error
 
 
+def _text_tokenizer(folder: Path, config: dict[str, Any], max_tokens: int) -> TextTokenizer:
+    made = TextTokenizer(partial(_whole, folder), partial(_limited, folder, config, max_tokens), open_table(folder))
+    if made.table is None:
+        made.whole()
+    return made
+
+
 def _tokenizer(folder: Path, config: dict[str, Any], max_tokens: int) -> Any:
+    return _limited(folder, config, max_tokens, _whole(folder))
+
+
+def _whole(folder: Path) -> Any:
     from tokenizers import Tokenizer
 
     path = folder / "tokenizer.json"
     try:
-        tokenizer = Tokenizer.from_buffer(path.read_bytes())
+        return Tokenizer.from_buffer(path.read_bytes())
     except OSError as error:
         raise unreadable(path, error) from error
     except ValueError as error:
         raise ModelProblem(f"cannot load {path}: {_first_line(error)}", _HINT) from error
-    return _limited(folder, config, max_tokens, tokenizer)
 
 
 def _limited(folder: Path, config: dict[str, Any], max_tokens: int, tokenizer: Any) -> Any:

@@ -8,8 +8,13 @@ these in its vocabulary, and with only the merges that lead to them, gives the s
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import field
 from typing import Any
+
+from watersmeet.core.lazy_dataclass import dataclass
+from watersmeet.embed._token_table import KINDS, TokenTable
 
 MAX_LETTERS = 200
 """A longer text has too many substrings."""
@@ -17,35 +22,70 @@ _UNREAD = ("dropout", "continuing_subword_prefix", "end_of_word_suffix", "byte_f
 """Options of a BPE model with which its tokens may be other than substrings; none may be on."""
 
 
-def plain_bpe(content: bytes) -> dict[str, Any] | None:
-    """The description of a tokenizer, if it is one that can be cut down: `tokenizer.json` of a BPE model."""
-    try:
-        whole = json.loads(content)
-        model = whole["model"]
-        return whole if model["type"] == "BPE" and not any(model.get(name) for name in _UNREAD) else None
-    except (ValueError, TypeError, KeyError):
-        return None
+@dataclass(slots=True)
+class TextTokenizer:
+    """The tokenizer of a folder, for a start with one text: it is built as a whole for the second, or for several."""
+
+    make: Callable[[], Any]
+    limit: Callable[[Any], Any]
+    table: TokenTable | None
+    _whole: Any = None  # tokenizers.Tokenizer: compiled, without types
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def ids(self, text: str, special: bool = True) -> list[int]:
+        tokenizer = self._for_one(text) or self.whole()
+        found: list[int] = tokenizer.encode(text, add_special_tokens=special).ids
+        return found
+
+    def ids_of_each(self, texts: Sequence[str], special: bool = True) -> list[list[int]]:
+        return [one.ids for one in self.whole().encode_batch_fast(texts, add_special_tokens=special)]
+
+    def whole(self) -> Any:
+        with self._lock:
+            if self._whole is None:
+                self._whole, self.table = self.limit(self.make()), None
+            return self._whole
+
+    def _for_one(self, text: str) -> Any:
+        """A tokenizer for the first text alone; None if only the whole one can read it."""
+        with self._lock:
+            table, self.table = self.table, None
+        try:
+            tokenizer = tokenizer_for(table, text) if table else None
+        except (ValueError, TypeError, KeyError):  # the whole one says what is wrong
+            return None
+        return None if tokenizer is None else self.limit(tokenizer)
 
 
-def tokenizer_for(whole: Mapping[str, Any], text: str) -> Any:
+def tokenizer_for(table: TokenTable, text: str) -> Any:
     """A `tokenizers.Tokenizer` that reads this text as the whole one does; None if it could read it otherwise."""
     from tokenizers import Tokenizer
 
-    model, added = whole["model"], whole.get("added_tokens") or []
-    if len(text) > MAX_LETTERS:
+    model, added = table.described["model"], table.described.get("added_tokens") or []
+    if len(text) > MAX_LETTERS or model["type"] not in KINDS:
+        return None
+    words = model["type"] == "WordPiece"
+    if not words and any(model.get(name) for name in _UNREAD):
         return None
     if any(token["content"] in text or not token.get("special") for token in added):  # it would split the text
         return None
-    always = {model.get("unk_token"), *(token["content"] for token in added)}
-    vocabulary: Mapping[str, int] = model["vocab"]
-    kept = {token: vocabulary[token] for token in always if token in vocabulary}
-    reading = Tokenizer.from_str(_with_model(whole, kept, []))
+    always = [token for token in (model.get("unk_token"), *(one["content"] for one in added)) if token is not None]
+    reading = Tokenizer.from_str(_with_tokens(table, dict(_ids(table, always)), []))
     normal = text if reading.normalizer is None else reading.normalizer.normalize_str(text)
     split = reading.pre_tokenizer
     pieces = [normal] if split is None else [piece for piece, _ in split.pre_tokenize_str(normal)]
-    kept |= {token: vocabulary[token] for token in _substrings(pieces) if token in vocabulary}
-    pairs = {f"{token[:cut]} {token[cut:]}" for token in kept for cut in range(1, len(token))}
-    return Tokenizer.from_str(_with_model(whole, kept, _merges(model["merges"], pairs, kept)))
+    wanted = {*_substrings(pieces), *always}
+    if words:
+        wanted |= {model["continuing_subword_prefix"] + part for part in _substrings(pieces)}
+        return Tokenizer.from_str(_with_tokens(table, dict(_ids(table, wanted)), None))
+    found = {token: entry for token in wanted if (entry := table.entry(token))}
+    merges = sorted((rank, token[:cut], token[cut:]) for token, (_, ways) in found.items() for rank, cut in ways)
+    kept = [(first, second) for _, first, second in merges if first in found and second in found]
+    return Tokenizer.from_str(_with_tokens(table, {token: number for token, (number, _) in found.items()}, kept))
+
+
+def _ids(table: TokenTable, tokens: Iterable[str]) -> Iterable[tuple[str, int]]:
+    return ((token, number) for token in tokens if (number := table.number(token)) is not None)
 
 
 def _substrings(pieces: Iterable[str]) -> set[str]:
@@ -53,13 +93,8 @@ def _substrings(pieces: Iterable[str]) -> set[str]:
     return {piece[start:end] for piece, start in ranges for end in range(start + 1, len(piece) + 1)}
 
 
-def _merges(merges: Sequence[Any], pairs: set[str], kept: Mapping[str, int]) -> list[Any]:
-    """The merges of these pairs, in order: a file has pairs as `"a b"` or as `["a", "b"]`."""
-    if merges and isinstance(merges[0], str):
-        found = [pair for pair in merges if pair in pairs]
-        return [pair for pair in found if kept.keys() >= set(pair.split(" "))]
-    return [pair for pair in merges if " ".join(pair) in pairs and kept.keys() >= set(pair)]
-
-
-def _with_model(whole: Mapping[str, Any], vocabulary: Mapping[str, int], merges: Sequence[Any]) -> str:
-    return json.dumps({**whole, "model": {**whole["model"], "vocab": vocabulary, "merges": merges}})
+def _with_tokens(table: TokenTable, vocabulary: Mapping[str, int], merges: Sequence[tuple[str, str]] | None) -> str:
+    model = {**table.described["model"], "vocab": vocabulary}
+    if model["type"] == "BPE":
+        model["merges"] = merges or []
+    return json.dumps({**table.described, "model": model})

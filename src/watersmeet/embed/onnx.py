@@ -11,7 +11,6 @@ import functools
 import os
 from collections import deque
 from collections.abc import Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
@@ -22,6 +21,8 @@ from watersmeet.embed._encoder import Encoder, continued, encoder, graph_file, r
 from watersmeet.embed._locate import locate
 
 if TYPE_CHECKING:
+    from concurrent.futures import Future, ThreadPoolExecutor
+
     from watersmeet.core.vectors import Matrix, Vector
 
     _Pass = tuple[list[int], Future[Matrix]]
@@ -87,6 +88,8 @@ class Onnx:
 
         On Ctrl-C, finished vectors are yielded one by one, then the interrupt is raised.
         """
+        from concurrent.futures import ThreadPoolExecutor  # here: it brings logging, and a query has no batches
+
         model = self._encoder()
         width = self.threads or _cores()
         step = max(batch, 1)

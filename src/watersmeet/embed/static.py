@@ -17,6 +17,8 @@ from watersmeet.core.errors import ModelProblem
 from watersmeet.core.lazy_dataclass import dataclass
 from watersmeet.core.options import option
 from watersmeet.embed._common import fingerprint, in_slices, languages, unit, unreadable
+from watersmeet.embed._one_text import TextTokenizer
+from watersmeet.embed._token_table import open_table
 
 if TYPE_CHECKING:
     import numpy as np
@@ -86,25 +88,24 @@ class Static:
 class Table:
     rows: NDArray[np.int8]
     scales: NDArray[np.float32]
-    tokenizer: Any  # tokenizers.Tokenizer: a compiled module without types
+    tokenizer: TextTokenizer
     unknown: int
 
     def tokens(self, texts: Sequence[str]) -> Iterator[NDArray[np.int64]]:
         import numpy as np
 
         if len(texts) < _PARALLEL:
-            encoded = [self.tokenizer.encode(text, add_special_tokens=False) for text in texts]
+            encoded = [self.tokenizer.ids(text, special=False) for text in texts]
         else:
-            encoded = self.tokenizer.encode_batch_fast(texts, add_special_tokens=False)
+            encoded = self.tokenizer.ids_of_each(texts, special=False)
         for one in encoded:
-            ids = np.array(one.ids, dtype=np.int64)
+            ids = np.array(one, dtype=np.int64)
             yield ids[ids != self.unknown]
 
 
 @functools.lru_cache(maxsize=4)
 def _load(folder: Path) -> Table:
     import numpy as np
-    from tokenizers import Tokenizer
 
     for file in _FILES:
         try:
@@ -116,18 +117,32 @@ def _load(folder: Path) -> Table:
         scales = np.load(folder / "scales.npy")
     except (ValueError, EOFError) as error:
         raise _broken(folder, "rows.npy or scales.npy", error) from error
-    try:
-        tokenizer = Tokenizer.from_buffer((folder / "tokenizer.json").read_bytes())
-    except ValueError as error:
-        raise _broken(folder, "tokenizer.json", error) from error
-    tokenizer.no_padding()
-    tokenizer.no_truncation()
-    if rows.ndim != 2 or scales.shape != rows.shape[:1] or tokenizer.get_vocab_size() > len(rows):
+    tokenizer = TextTokenizer(functools.partial(_whole, folder), _unlimited, open_table(folder))
+    if table := tokenizer.table:
+        size, unknown = table.size, table.number("[UNK]")
+    else:
+        whole = tokenizer.whole()
+        size, unknown = whole.get_vocab_size(), whole.token_to_id("[UNK]")
+    if rows.ndim != 2 or scales.shape != rows.shape[:1] or size > len(rows):
         raise _broken(folder, "rows.npy", "not one row and one scale for each token")
     if not np.isfinite(scales).all():
         raise _broken(folder, "scales.npy", "it has values that are no numbers")
-    unknown = tokenizer.token_to_id("[UNK]")
     return Table(rows, scales, tokenizer, -1 if unknown is None else unknown)
+
+
+def _whole(folder: Path) -> Any:
+    from tokenizers import Tokenizer
+
+    try:
+        return Tokenizer.from_buffer((folder / "tokenizer.json").read_bytes())
+    except ValueError as error:
+        raise _broken(folder, "tokenizer.json", error) from error
+
+
+def _unlimited(tokenizer: Any) -> Any:
+    tokenizer.no_padding()
+    tokenizer.no_truncation()
+    return tokenizer
 
 
 def _broken(folder: Path, file: str, why: object) -> ModelProblem:

@@ -192,7 +192,7 @@ def _whole_words(folder: str) -> tuple[list[str], NDArray[np.float32], list[floa
     table = Static(folder).table()
     places = {
         word: place
-        for word, place in table.tokenizer.get_vocab().items()
+        for word, place in table.tokenizer.whole().get_vocab().items()
         if word.isascii() and word.isalpha() and len(word) >= _MIN_LENGTH and word not in tokens.QUESTION_WORDS
     }
     words = sorted(places)

@@ -11,8 +11,6 @@ import hashlib
 import json
 import os
 import re
-import shutil
-import tempfile
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
@@ -82,6 +80,9 @@ def keep(index: Index, model: str, vectors: str, report: Mapping[str, Any]) -> s
     place = os.path.join(encoders_folder(), name)
     if not os.path.isdir(place):
         os.makedirs(encoders_folder(), FOLDER_MODE, exist_ok=True)
+        import shutil
+        import tempfile
+
         with tempfile.TemporaryDirectory(dir=encoders_folder()) as scratch:
             copied = shutil.copytree(model, os.path.join(scratch, name))
             with suppress(OSError):  # another process was faster
@@ -111,4 +112,6 @@ def _record(index: Index, value: str) -> dict[str, Any]:
 
 
 def _delete(record: Mapping[str, Any]) -> None:
+    import shutil
+
     shutil.rmtree(os.path.join(encoders_folder(), record["encoder"]), ignore_errors=True)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from watersmeet.core.index import Snapshot
+from watersmeet.core.lazy_dataclass import dataclass
 from watersmeet.core.model import DocId, Plan, Ranking
 from watersmeet.engine.query.pipeline import Outcome, Pipeline
 from watersmeet.engine.settings.settings import TwoStageSettings

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import stat
-import tomllib
 from typing import Any
 
 from watersmeet.core.errors import ConfigError
@@ -50,6 +49,8 @@ def read_bytes(path: str, most: int = MAX_BYTES) -> bytes:
 
 def parse(text: str, origin: str) -> Table:
     """Parse TOML, with limits for numbers and nesting."""
+    import tomllib  # here: most searches have no settings file
+
     try:
         table = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:

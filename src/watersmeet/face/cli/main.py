@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import gc
 import importlib
 import itertools
 import os
@@ -91,8 +90,6 @@ EXAMPLES = (
     "watersmeet install claude-code",
 )
 GLOSSARY = "docs/glossary.md"
-GC_THRESHOLD = 50_000
-"""Garbage collection threshold: a command is short, and a server's query makes and drops thousands of small objects."""
 SWITCH_SECONDS = 0.001
 """Thread switch interval: a model that has finished need not wait long for the lexical search."""
 ALIASES = {"ingest": "sync", "add": "sync", "update": "sync", "query": "search"}
@@ -188,7 +185,6 @@ def tune_interpreter() -> None:
     numpy's BLAS starts a thread for each core when it is imported, and these spin for longer than the import takes.
     """
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    gc.set_threshold(GC_THRESHOLD)
     sys.setswitchinterval(SWITCH_SECONDS)
 
 

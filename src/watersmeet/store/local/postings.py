@@ -15,7 +15,6 @@ from collections.abc import Collection, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, field, replace
 from pathlib import Path
-from tempfile import TemporaryFile
 from typing import IO, TYPE_CHECKING, Any
 from zlib import crc32
 
@@ -429,6 +428,8 @@ def _merged(
     for mask in masks:
         new_slots.append((base + np.cumsum(mask) - 1).astype("<u4"))
         base += int(mask.sum())
+    from tempfile import TemporaryFile  # here: only a writer needs it
+
     terms, counts = [np.zeros(0, "<i8")], [np.zeros(1, "<i8")]
     with TemporaryFile(dir=folder) as slots, TemporaryFile(dir=folder) as weights:
         for first, last in _term_ranges(contents, max(1, merge_bytes // _BYTES_MERGED)):
