@@ -2,8 +2,8 @@
 
     python benchmarks/_real.py FOLDER TIER [PASSAGES] [WORDS]
 
-TIER is static or dense. WORDS: so many of each passage are read, all by default; the transformer reads 80,000 short ones
-in minutes.
+TIER is static or dense. WORDS: so many of each passage are read, all by default; the transformer reads 80,000 short
+ones in minutes.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from pathlib import Path
 import numpy as np
 from _common import SHARED
 from numpy.typing import NDArray
-from words_at_scale import JUDGED, passages
 
 from watersmeet.engine.index.tiers import embedder_name
 from watersmeet.engine.models import embedder
@@ -29,6 +28,8 @@ Matrix = NDArray[np.float32]
 
 def questions() -> list[str]:
     """As many of each judged corpus, in a fixed order."""
+    from words_at_scale import JUDGED
+
     found = []
     for name in JUDGED:
         lines = (SHARED / "data" / "eval" / name / "queries.jsonl").read_text("utf8").splitlines()
@@ -45,6 +46,8 @@ def real(folder: Path, tier: str) -> tuple[Matrix, Matrix]:
 
 
 def keep(folder: Path, tier: str, most: int, words: int | None) -> None:
+    from words_at_scale import passages  # with what it compares: too much where vectors are only read
+
     folder.mkdir(parents=True, exist_ok=True)
     settings = load(start=str(folder), environ={})
     model = embedder(settings, embedder_name(settings, tier))

@@ -1,20 +1,21 @@
-"""A made-up dense vector for every live row of an index, written into the store as deepening would.
+"""A made-up vector of a tier for every live row of an index, written into the store as deepening would.
 
-python benchmarks/_synthetic.py INDEX [REAL]         (run by speed.py, to stay small itself)
+python benchmarks/_synthetic.py INDEX                    (run by speed.py, to stay small itself)
+python benchmarks/_synthetic.py INDEX FOLDER [TIER]      (dense by default)
 
-Without REAL they are random. REAL is an index with vectors of the transformer: each made-up one is a mixture of two of
-these and of a little noise, so that they lie as close to each other and to questions as real ones do.
+Without FOLDER they are random. FOLDER has real vectors (_real.py): each made-up one is a mixture of two of these and of
+a little noise, so that they lie as close to each other and to questions as real ones do.
 """
 
 from __future__ import annotations
 
-import json
 import sys
+from pathlib import Path
 
 import numpy as np
+from _real import real
 from numpy.typing import NDArray
 
-from watersmeet.core.index import CURRENT_TIERS, Tier
 from watersmeet.core.model import ANY
 from watersmeet.engine.index.location import open_index
 from watersmeet.engine.index.tiers import embedder_name, new_tier, with_tier
@@ -26,32 +27,19 @@ BLOCK = 8192
 Matrix = NDArray[np.float32]
 
 
-def real_vectors(index: str) -> Matrix:
-    """The dense vectors of an index."""
-    settings = load(start=index, environ={})
-    place = open_index(index, settings)
-    with place.bookkeeping(10) as catalogue:
-        tier = Tier(**json.loads(catalogue.meta()[CURRENT_TIERS])["dense"])
-        store = place.vector_store(tier)
-        reader = store.reader()
-        found: Matrix = reader.vectors(reader.rows())
-        store.close()
-    return found
-
-
-def made(chance: np.random.Generator, count: int, dimension: int, real: Matrix | None) -> Matrix:
+def made(chance: np.random.Generator, count: int, dimension: int, of: Matrix | None) -> Matrix:
     noise = chance.standard_normal((count, dimension), dtype=np.float32)
-    if real is None:
+    if of is None:
         return noise
-    first, second = real[chance.integers(0, len(real), (2, count))]
+    first, second = of[chance.integers(0, len(of), (2, count))]
     share = chance.random((count, 1), dtype=np.float32)
     mixed: Matrix = share * first + (1 - share) * second + np.float32(0.3 / dimension**0.5) * noise
     return mixed
 
 
-def synthetic(index: str, real: Matrix | None = None) -> None:
+def synthetic(index: str, tier_name: str = "dense", of: Matrix | None = None) -> None:
     settings = load(start=index, environ={})
-    model = embedder(settings, embedder_name(settings, "dense"))
+    model = embedder(settings, embedder_name(settings, tier_name))
     snapshot = DocumentsView(index)
     with snapshot.transaction():
         rows = list(snapshot.every(ANY))
@@ -59,16 +47,17 @@ def synthetic(index: str, real: Matrix | None = None) -> None:
     chance = np.random.default_rng(3)
     place = open_index(index, settings)
     with place.bookkeeping(10) as catalogue:
-        tier = new_tier("dense", model, place, catalogue.meta())
+        tier = new_tier(tier_name, model, place, catalogue.meta())
         store = place.vector_store(tier)
         writer = store.writer()
         for start in range(0, len(rows), BLOCK):
             some = rows[start : start + BLOCK]
-            writer.add(some, made(chance, len(some), tier.dimension, real))
+            writer.add(some, made(chance, len(some), tier.dimension, of))
         writer.commit()
         catalogue.note_vectors(with_tier(catalogue.meta(), tier), tier.folder, rows)
         store.close()
 
 
 if __name__ == "__main__":
-    synthetic(sys.argv[1], real_vectors(sys.argv[2]) if len(sys.argv) > 2 else None)
+    name = sys.argv[3] if len(sys.argv) > 3 else "dense"
+    synthetic(sys.argv[1], name, real(Path(sys.argv[2]), name)[0] if len(sys.argv) > 2 else None)

@@ -1,17 +1,20 @@
-"""A million chunks of made-up text: what a query costs warm, after a commit, and filtered.
+"""A million chunks of made-up text, or fewer: what a query costs warm, first, filtered; what a sync costs.
 
-    python benchmarks/million.py make FOLDER      records, words and static vectors, about half an hour of CPU
-    python benchmarks/_synthetic.py FOLDER/index REAL     dense vectors, mixed from those of the index REAL
-    python benchmarks/million.py measure FOLDER   adds a result to benchmarks/results
+    python benchmarks/million.py make FOLDER [RECORDS]               records and an index of their words
+    python benchmarks/_synthetic.py FOLDER/index VECTORS static      vectors mixed from real ones (see _real.py)
+    python benchmarks/_synthetic.py FOLDER/index VECTORS dense
+    python benchmarks/million.py measure FOLDER
 
-CPU milliseconds of one process under an RLIMIT_DATA of 8 GB, medians. *After a commit*: another process has changed a
-document in between, and the same engine is asked its next question. *Half*: a filter that every second record passes.
-Tiers whose vectors are not nearly complete are switched off.
+Each adds a result to benchmarks/results. CPU milliseconds of one process under an RLIMIT_DATA of 8 GB. *First*: the
+first query of an engine that was opened anew in this process, with its opening; with a path glob that was not asked
+before; after another process has edited one file, whose cost is *edit*. Tiers whose vectors are not nearly complete are
+switched off.
 """
 
 from __future__ import annotations
 
 import json
+import math
 import resource
 import statistics
 import subprocess
@@ -37,18 +40,27 @@ ENVIRON = {f"WATERSMEET__INDEX__{name}": "" for name in ("STATIC", "DENSE", "SPA
 NEARLY = 0.95
 """Tiers with a smaller share of the chunks are not measured."""
 MEMORY = 8 << 30
-QUERIES, COMMITS = 40, 8
+QUERIES, FILTERED, FIRST = 200, 60, 8
+"""Queries without a filter and with each; first queries of each kind."""
 FILTERS: dict[str, dict[str, Any]] = {
     "none": {},
-    "half (tag)": {"filters": {"tag": "half"}},
-    "half (not a tag)": {"filters": {"tag!": "half"}},
-    "half (path)": {"filters": {"path": "*[02468]"}},
-    "half (date)": {"since": "2025-01-01"},
-    "one in a hundred (tag)": {"filters": {"tag": "hundredth"}},
-    "one in ten thousand (tag)": {"filters": {"tag": "rare"}},
-    "a folder of a thousandth (path)": {"filters": {"path": "f7/**"}},
-    "one in a thousand (path without a beginning)": {"filters": {"path": "*777"}},
+    "50 %, tag": {"filters": {"tag": "half"}},
+    "50 %, not a tag": {"filters": {"tag!": "half"}},
+    "50 %, date": {"since": (FIRST_DAY + timedelta(DAYS // 2)).isoformat()},
+    "50 %, path": {"filters": {"path": "*[02468]"}},
+    "10 %, tag": {"filters": {"tag": "tenth"}},
+    "10 %, date": {"since": (FIRST_DAY + timedelta(DAYS * 9 // 10)).isoformat()},
+    "10 %, path": {"filters": {"path": "*7"}},
+    "11 %, path with a beginning": {"filters": {"path": "f1*/**"}},
+    "1 %, tag": {"filters": {"tag": "hundredth"}},
+    "1 %, date": {"since": (FIRST_DAY + timedelta(DAYS * 99 // 100)).isoformat()},
+    "1 %, path": {"filters": {"path": "*77"}},
+    "1 %, path with a beginning": {"filters": {"path": "f?/**"}},
+    "0.1 %, path": {"filters": {"path": "*777"}},
+    "0.01 %, tag": {"filters": {"tag": "rare"}},
 }
+NEW_GLOBS = ("*1{}", "*{}[02468]", "f{}*/**", "**/{}*", "*{}??")
+"""Path globs of many and of few records; each number makes a new one."""
 
 
 def words() -> list[str]:
@@ -122,22 +134,21 @@ def questions(many: int) -> list[str]:
 
 
 def cpu(work: Callable[[], object]) -> float:
-    start = resource.getrusage(resource.RUSAGE_SELF)
+    start = time.process_time()
     work()
-    end = resource.getrusage(resource.RUSAGE_SELF)
-    return 1000 * (end.ru_utime + end.ru_stime - start.ru_utime - start.ru_stime)
+    return 1000 * (time.process_time() - start)
 
 
-COMMIT = """
+EDIT = """
 import sys
 from pathlib import Path
 sys.path.insert(0, {here!r})
 from million import engine
 folder = Path(sys.argv[1])
 (folder / "more").mkdir(exist_ok=True)
-text = f"# New {{sys.argv[2]}}\\n\\nsomething quite new {{sys.argv[2]}}\\n"
-(folder / "more" / f"{{sys.argv[2]}}.md").write_text(text)
-engine(folder, {{"WATERSMEET__INDEX__VECTORS": "false"}}).sync([folder / "more"])
+(folder / "more" / "edited.md").write_text(f"# New\\n\\nsomething quite new {{sys.argv[2]}}\\n")
+with engine(folder, {{}}) as made:
+    made.sync([folder / "more"], deepen=False)
 """
 
 
@@ -145,38 +156,75 @@ def measure(folder: Path) -> dict[str, Any]:
     resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, MEMORY))
     tiers = complete_tiers(folder)
     off = {f"WATERSMEET__INDEX__{name.upper()}": "" for name in ("static", "dense", "sparse") if name not in tiers}
-    found: dict[str, Any] = {"chunks": 0, "tiers": tiers, "cpu_ms": {}, "after_commit": {}}
+    modes = ("lexical", *tiers, "hybrid")
+    found: dict[str, Any] = {"chunks": 0, "tiers": tiers, "cpu_ms": {}, "first": {}}
     with engine(folder, off) as made:
         found["chunks"] = made.status()["chunks"]
-        for mode in ("lexical", *tiers, "hybrid"):
+        for mode in modes:
             for query in questions(5):
                 made.search(query, mode=mode)
             found["cpu_ms"][mode] = {
-                name: _median(made, questions(QUERIES), mode, how) for name, how in FILTERS.items()
+                name: summary(costs(made, questions(FILTERED if how else QUERIES), mode, how))
+                for name, how in FILTERS.items()
             }
-        for mode in ("lexical", "hybrid"):
-            first = []
-            for number, query in enumerate(questions(COMMITS)):
-                _commit(folder, f"{mode}{number}-{time.time_ns()}")
-                first.append(_median(made, [query], mode, {}))
-            found["after_commit"][mode] = {"median": round(statistics.median(first), 2), "all": first}
-    found["private_mb"] = memory_mb("RssAnon")
-    found["resident_mb"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+        found["first"]["glob"] = {mode: summary(_globs(made, mode)) for mode in ("lexical", "hybrid")}
+        edits: list[float] = []
+        found["first"]["after a commit"] = {
+            mode: summary(_after_edits(folder, made, mode, edits)) for mode in ("lexical", "hybrid")
+        }
+        found["edit_cpu_s"] = summary(edits)
+        found["private_mb"] = memory_mb("RssAnon")
+        found["resident_mb"] = memory_mb("VmHWM")
+    found["first"]["after opening"] = {mode: summary(_opened(folder, off, mode)) for mode in modes}
     return found
+
+
+def summary(values: Sequence[float]) -> dict[str, float]:
+    ordered = sorted(values)
+    return {
+        "p50": round(statistics.median(ordered), 2),
+        "p99": round(ordered[math.ceil(0.99 * len(ordered)) - 1], 2),
+        "of": len(ordered),
+    }
+
+
+def costs(made: Engine, asked: Sequence[str], mode: str, how: dict[str, Any]) -> list[float]:
+    return [cpu(partial(made.search, query, mode=mode, **how)) for query in asked]
+
+
+def _globs(made: Engine, mode: str) -> list[float]:
+    """First queries with a new glob each."""
+    globs = [glob.format(number) for number in range(2, 4) for glob in NEW_GLOBS]
+    if mode == "hybrid":
+        globs = [glob.format(number) for number in range(5, 7) for glob in NEW_GLOBS]
+    return [
+        costs(made, [query], mode, {"filters": {"path": glob}})[0]
+        for query, glob in zip(questions(len(globs)), globs, strict=True)
+    ]
+
+
+def _after_edits(folder: Path, made: Engine, mode: str, edits: list[float]) -> list[float]:
+    script, first = EDIT.format(here=str(Path(__file__).resolve().parent)), []
+    for query in questions(FIRST):
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        subprocess.run([sys.executable, "-c", script, str(folder), f"{mode}-{time.time_ns()}"], check=True)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        edits.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+        first += costs(made, [query], mode, {})
+    return first
+
+
+def _opened(folder: Path, environ: dict[str, str], mode: str) -> list[float]:
+    def ask(query: str) -> None:
+        with engine(folder, environ) as made:
+            made.search(query, mode=mode)
+
+    return [cpu(partial(ask, query)) for query in questions(FIRST)]
 
 
 def memory_mb(kind: str) -> int:
     lines = Path("/proc/self/status").read_text().splitlines()
     return next(int(line.split()[1]) // 1024 for line in lines if line.startswith(kind))
-
-
-def _median(made: Engine, queries_asked: Sequence[str], mode: str, how: dict[str, Any]) -> float:
-    return round(statistics.median(cpu(partial(made.search, query, mode=mode, **how)) for query in queries_asked), 2)
-
-
-def _commit(folder: Path, name: str) -> None:
-    script = COMMIT.format(here=str(Path(__file__).resolve().parent))
-    subprocess.run([sys.executable, "-c", script, str(folder), name], check=True)
 
 
 if __name__ == "__main__":
@@ -185,4 +233,5 @@ if __name__ == "__main__":
         size = int(sys.argv[3]) if len(sys.argv) > 3 else RECORDS
         print(json.dumps(keep(f"million_made_{size}", {"machine": machine(), **make(place, size)}), indent=1))
     else:
-        print(json.dumps(keep("million", {"machine": machine(), **measure(place)}), indent=1))
+        figures = {"machine": machine(), **measure(place)}
+        print(json.dumps(keep(f"million_asked_{figures['chunks']}", figures), indent=1))

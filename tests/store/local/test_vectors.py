@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import shutil
 import signal
 import subprocess
@@ -14,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from watersmeet.core.errors import IndexBusy, IndexDamaged, IndexMismatch
+from watersmeet.store.local import _file_commits, _sketch
 from watersmeet.store.local.vectors import Vectors
 
 WIDTH = 48
@@ -233,6 +235,110 @@ def test_damage_is_named(tmp_path: Path, name: str, how: str) -> None:
     assert caught.value.hint
 
 
+# ---------------------------------------------------------------- large stores
+
+
+@pytest.fixture
+def sketched(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Stores are large from here on, and a sketch leaves few candidates."""
+    for name, value in (("LEAST_ROWS", 1000), ("_COMPONENTS", 16), ("_MIN_CANDIDATES", 150)):
+        monkeypatch.setattr(_sketch, name, value)
+
+
+def sketches(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.glob("*.sketch-*"))
+
+
+def clustered(count: int, seed: int = 0) -> np.ndarray:
+    """Rows whose differences lie in few directions, as those of texts do."""
+    chance = np.random.default_rng(seed)
+    topics = np.random.default_rng(99).standard_normal((12, WIDTH)) * 2
+    made = chance.dirichlet(np.full(12, 0.3), count) @ topics + 0.15 * chance.standard_normal((count, WIDTH)) + 0.5
+    return (made / np.linalg.norm(made, axis=1, keepdims=True)).astype(np.float32)
+
+
+def agreement(store: Vectors, vectors: np.ndarray, allowed: list[int], within: bool = False) -> float:
+    """The share of the twenty nearest of these rows that a search finds."""
+    queries = clustered(20, seed=1)
+    found = [{row for row, _ in store.reader().search(query, 20, allowed if within else None)} for query in queries]
+    wanted = [set(brute(vectors, query, allowed, 20)) for query in queries]
+    assert all(one <= set(allowed) for one in found)
+    return sum(len(one & other) for one, other in zip(found, wanted, strict=True)) / (20 * len(queries))
+
+
+@pytest.mark.usefixtures("sketched")
+def test_a_large_store_is_searched_by_its_sketch_and_later_rows_too(tmp_path: Path) -> None:
+    vectors = clustered(6000)
+    store = filled(tmp_path, vectors[:5000])
+    assert sketches(tmp_path) == ["000000.sketch-5000x16"]
+    assert agreement(store, vectors, list(range(5000))) > 0.98
+    reader = store.reader()
+    assert reader.sketch is not None
+
+    writer = store.writer()
+    writer.add(range(5000, 6000), vectors[5000:])
+    writer.drop(range(100, 6000, 4))
+    writer.commit()
+    live = [row for row in range(6000) if row < 100 or row % 4]
+    assert sketches(tmp_path) == ["000000.sketch-5000x16"]
+    assert agreement(store, vectors, live) > 0.98
+    assert agreement(store, vectors, live[::2], within=True) > 0.98
+    assert agreement(store, vectors, live[::100], within=True) == 1
+
+
+@pytest.mark.usefixtures("sketched")
+def test_a_sketch_is_replaced_when_many_rows_came_since(tmp_path: Path) -> None:
+    vectors = clustered(3000)
+    store = filled(tmp_path, vectors[:1000], grace=0)
+    before = store.reader()
+    found = before.search(vectors[7], 20)
+    writer = store.writer()
+    writer.add(range(1000, 3000), vectors[1000:])
+    writer.commit()
+    assert sketches(tmp_path) == ["000000.sketch-3000x16"]
+    assert before.search(vectors[7], 20) == found
+    writer.drop(range(0, 3000, 2))
+    writer.compact()
+    assert sketches(tmp_path) == ["000001.sketch-1500x16"]
+    assert agreement(store, vectors, list(range(1, 3000, 2))) > 0.98
+
+
+@pytest.mark.usefixtures("sketched")
+def test_a_version_without_sketches_and_this_one_share_a_store(tmp_path: Path) -> None:
+    store = filled(tmp_path, clustered(1200), grace=0)
+    body = json.loads(_file_commits.read_bytes(tmp_path))["commit"]
+    del body["sums"]["sketch-1200x16"]  # as that version writes it
+    _file_commits.publish(tmp_path, body)
+    assert store.reader().sketch is None
+    assert agreement(store, clustered(1200), list(range(1200))) > 0.98
+    (tmp_path / "000000.sketch-1200x16.new").write_bytes(b"not finished")
+    writer = store.writer()
+    writer.drop([3])
+    writer.commit()
+    assert store.reader().sketch is not None
+    assert sketches(tmp_path) == ["000000.sketch-1200x16"]
+
+
+@pytest.mark.usefixtures("sketched")
+@pytest.mark.parametrize("how", ["cut", "gone", "changed", "more rows than there are"])
+def test_damage_of_a_sketch_is_named(tmp_path: Path, how: str) -> None:
+    store = filled(tmp_path, clustered(1200))
+    file = tmp_path / "000000.sketch-1200x16"
+    content = file.read_bytes()
+    if how == "gone":
+        file.unlink()
+    elif how == "more rows than there are":
+        body = json.loads(_file_commits.read_bytes(tmp_path))["commit"]
+        body["sums"]["sketch-9999x16"] = body["sums"].pop("sketch-1200x16")
+        _file_commits.publish(tmp_path, body)
+    else:
+        file.write_bytes(content[:-3] if how == "cut" else content[:5000] + b"x" + content[5001:])
+    with pytest.raises(IndexDamaged, match="commit.json" if how.startswith("more") else file.name):
+        Vectors(str(tmp_path), WIDTH).reader()
+    with pytest.raises(IndexDamaged):
+        store.verify()
+
+
 OPERATIONS = st.lists(
     st.one_of(
         st.tuples(st.just("add"), st.lists(st.integers(0, 12), min_size=1, max_size=6)),
@@ -279,7 +385,9 @@ def test_any_history_ends_as_a_dictionary_would(operations: list[tuple[str, list
 
 WRITER = """
 import sys, numpy as np
+from watersmeet.store.local import _sketch
 from watersmeet.store.local.vectors import Vectors
+_sketch.LEAST_ROWS, _sketch._COMPONENTS = 40, 8
 store = Vectors(sys.argv[1], 16, 0.0)
 number = int(sys.argv[2])
 writer = store.writer()

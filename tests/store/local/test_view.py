@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import sqlite3
 from contextlib import closing
 
 import pytest
@@ -9,11 +10,12 @@ from hypothesis import strategies as st
 from watersmeet.core.errors import IndexDamaged
 from watersmeet.core.model import ANY, Condition, Row
 from watersmeet.core.visibility import EVERYONE, audience_gates
-from watersmeet.store.local._conditions import _literal, _name_range
+from watersmeet.store.local._conditions import _name_range, _wide_glob
 from watersmeet.store.local.view import CatalogueView
 from watersmeet.testing.conditions import in_path
 from watersmeet.testing.contracts.corpus import ALL, CASES, HARBOUR, PRIVATE, Case, chunk_of, page
 
+MEMORY = sqlite3.connect(":memory:")
 CHUNKS = sum(len(given.chunks) for given in HARBOUR)
 
 
@@ -90,4 +92,14 @@ def test_a_glob_is_looked_for_where_it_can_match(glob: str, name: str) -> None:
     first, end = _name_range(glob)
     if in_path(name, [glob]):
         assert first <= name < end
-        assert _literal(glob) in name
+        assert MEMORY.execute("SELECT ? GLOB ?", (name, _wide_glob(glob))).fetchone() == (1,)
+
+
+def test_any_number_of_globs_can_be_asked_for(local) -> None:
+    filling = local(*(page(f"{number}/a.md", ((), "One.")) for number in range(3)))
+    with closing(CatalogueView(filling.index.place)) as view, view.transaction():
+        for many in (0, 1, 50, 51, 2000):
+            globs = tuple(f"{number}/*.md" for number in range(1, many + 1))
+            condition = Condition({"path": globs})
+            assert len(view.every(condition)) == min(many, 2)
+            assert len(view.few(condition, 100) or view.every(condition)) == min(many, 2)
