@@ -24,6 +24,8 @@ _WORD = re.compile(r"\w+")
 
 @dataclass(frozen=True, slots=True)
 class Hashed:
+    """Vectors of hashed words, without a model: for tests."""
+
     remote: ClassVar[bool] = False
     quick: ClassVar[bool] = False
 

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Onnx:
+    """A transformer in the ONNX format, run on this machine; the shipped one by default."""
+
     remote: ClassVar[bool] = False
     quick: ClassVar[bool] = False
 

@@ -34,6 +34,8 @@ _loading = threading.Lock()
 
 @dataclass(frozen=True, slots=True)
 class Splade:
+    """Sparse vectors of a SPLADE model in the ONNX format."""
+
     remote: ClassVar[bool] = False
     quick: ClassVar[bool] = False
 

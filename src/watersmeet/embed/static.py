@@ -34,6 +34,8 @@ _loading = threading.Lock()
 
 @dataclass(frozen=True, slots=True)
 class Static:
+    """A model with one vector for each token; the shipped potion-base-8M by default."""
+
     remote: ClassVar[bool] = False
     quick: ClassVar[bool] = True
 

@@ -35,6 +35,8 @@ _loading = threading.Lock()
 
 @dataclass(frozen=True, slots=True)
 class Terms:
+    """Sparse vectors of the words of a text and of related ones, by the static model."""
+
     remote: ClassVar[bool] = False
     quick: ClassVar[bool] = True
 

@@ -212,7 +212,7 @@ def test_a_name_in_a_backup_does_not_lead_to_other_collections(
     forged = columns.replace("name", "'../' || name")
     with monkeypatch.context() as patch:
         patch.setitem(backup.TABLES, "stores", (forged, where))
-        patch.setitem(backup.TABLES, "vectors", ("'../' || store, row, vector, born", ""))
+        patch.setitem(backup.TABLES, "vectors", ("'../' || store, row, vector, born", backup.TABLES["vectors"][1]))
         back_up(whole.index, settings, str(tmp_path / "b.tar"))
     refused(tmp_path / "b.tar", settings, "names a store")
 
