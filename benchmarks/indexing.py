@@ -22,14 +22,27 @@ from typing import Any
 
 from _common import ROOT, SHARED, WATERSMEET, Runner, commit, keep, load, machine
 
+from watersmeet.store.local._stored_text import plain_text
+
 DATA = SHARED / "data" / "markdown" / "kubernetes_en"
 TABLES = ("chunks", "documents", "names", "facets", "links")
 STATIC_ONLY = {"WATERSMEET__INDEX__DENSE": "", "WATERSMEET__INDEX__SPARSE": ""}
 
 
 def rows(index: Path) -> dict[str, list[str]]:
+    """The rows of the catalogue; texts are compared as what they say, stored compressed or not."""
     with closing(sqlite3.connect(index / "catalogue.db")) as db:
-        return {table: sorted(map(repr, db.execute(f"SELECT * FROM {table}"))) for table in TABLES}
+        return {
+            table: sorted(
+                repr([plain_text(value) if isinstance(value, bytes) else str(value).encode() for value in row])
+                for row in db.execute(f"SELECT * FROM {table}")
+            )
+            for table in TABLES
+        }
+
+
+def files(folder: Path) -> list[Path]:
+    return [path for path in folder.rglob("*") if path.is_file()]
 
 
 def spent(values: list[float], chunks: int) -> dict[str, Any]:
@@ -56,6 +69,7 @@ def measure(trees: Mapping[str, Path], data: Path, words: int, static: int, plac
             cost = run[name](*WATERSMEET, "sync", str(data), "--no-vectors", "--index", str(index[name]), "-q")
             took[name]["words"] += [cost.cpu] if turn else []
     found = [rows(index[name]) for name in trees]
+    chunks, parts = len(found[0]["chunks"]), dict[str, dict[str, int]]()
     for _ in range(static):
         for name in trees:
             shutil.rmtree(homes[name] / "cache", ignore_errors=True)
@@ -65,9 +79,9 @@ def measure(trees: Mapping[str, Path], data: Path, words: int, static: int, plac
             status = json.loads(
                 run[name](*WATERSMEET, "status", "--json", "--index", str(homes[name] / "again"), good=(0,)).out
             )
-            took[name].setdefault("bytes", []).append(status["bytes_per_chunk"])
+            parts[name] = status.get("bytes_per_chunk", {})  # earlier states do not say it
+            parts[name]["in all"] = round(sum(path.stat().st_size for path in files(homes[name] / "again")) / chunks)
             shutil.rmtree(homes[name] / "again")
-    chunks = len(found[0]["chunks"])
     return {
         "chunks": chunks,
         "same_rows": all(one == found[0] for one in found),
@@ -76,7 +90,7 @@ def measure(trees: Mapping[str, Path], data: Path, words: int, static: int, plac
             name: {
                 "words": spent(took[name]["words"], chunks),
                 **({"static": spent(took[name]["static"], chunks)} if static else {}),
-                "bytes_per_chunk": took[name].get("bytes", [{}])[-1],
+                "bytes_per_chunk": parts.get(name, {}),
             }
             for name in trees
         },

@@ -20,7 +20,7 @@ META = "check"
 _PLACE = "(SELECT (SELECT place FROM chunks p WHERE p.row = {0}.row) FROM (SELECT '' AS place))"
 """The `place` column; empty in formats 1 and 2, which lack it: the name then resolves to the outer query."""
 CHUNK = (
-    "CAST({0}.id AS BLOB), CAST({0}.headings AS BLOB), {0}.first, {0}.last, CAST({0}.text AS BLOB),"
+    "CAST({0}.id AS BLOB), CAST({0}.headings AS BLOB), {0}.first, {0}.last, plain_text(CAST({0}.text AS BLOB)),"
     f" CAST({_PLACE} AS BLOB)"
 )
 HEAD = "CAST({0}name AS BLOB), CAST({0}kind AS BLOB), CAST({0}title AS BLOB), CAST({0}path AS BLOB), {0}modified"

@@ -52,6 +52,7 @@ from watersmeet.store.local._counts import Counts
 from watersmeet.store.local._paths import BASE, HERE, Paths, change_paths, home, paths_of, remembered, rewrite_paths
 from watersmeet.store.local._place_columns import columns
 from watersmeet.store.local._schema import FORMER_NAMES
+from watersmeet.store.local._stored_text import stored_text
 from watersmeet.store.local.roots import files_in, roots_in
 
 HASHED = f"substr(hash, 1, {HASH})"
@@ -570,7 +571,7 @@ def _chunk_row(row: Row, prepared: Prepared, document: int, ordinal: int) -> tup
     checksum = text_sum(headings.encode(), chunk.text.encode())
     first, last, place = columns(chunk.place)
     hash = packed(prepared.hash, checksum ^ place_sum(chunk.id.encode(), first, last, place.encode()))
-    return (row, chunk.id, document, ordinal, headings, first, last, place, hash, chunk.text)
+    return (row, chunk.id, document, ordinal, headings, first, last, place, hash, stored_text(chunk.text))
 
 
 def _as_written(document: Document) -> dict[str, Any]:

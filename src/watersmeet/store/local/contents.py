@@ -20,6 +20,7 @@ from watersmeet.core.writing import FileState, Put, Root
 from watersmeet.store.local._checksums import HASH
 from watersmeet.store.local._place_columns import place_of
 from watersmeet.store.local._records import COLUMNS, read_back
+from watersmeet.store.local._stored_text import PLAIN
 from watersmeet.store.local.catalogue import AS_WRITTEN
 from watersmeet.store.local.roots import files_in, roots_in
 from watersmeet.store.local.snapshot import SPARSE, LocalSnapshot
@@ -102,7 +103,9 @@ class LocalContents:
         chunks = [
             Chunk(identity, document.id, chunk_text, tuple(json.loads(headings)), place_of(file, *at))
             for identity, chunk_text, headings, *at in query(
-                "SELECT id, text, headings, first, last, place FROM chunks WHERE document = ? ORDER BY ordinal", [key]
+                f"SELECT id, {PLAIN.format('')}, headings, first, last, place FROM chunks"
+                " WHERE document = ? ORDER BY ordinal",
+                [key],
             )
         ]
         record = document.fields.get("record")

@@ -395,7 +395,7 @@ class DocumentsView(CatalogueView):
         joined = f"JOIN documents d ON d.id = c.document WHERE {where}" if where else ""
         length: int
         ((length,),) = self.query(
-            f"SELECT coalesce(sum(length(CAST(c.text AS BLOB))), 0) FROM chunks c {joined}", values
+            f"SELECT coalesce(sum(text_size(CAST(c.text AS BLOB))), 0) FROM chunks c {joined}", values
         )
         return length
 

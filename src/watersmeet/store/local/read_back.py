@@ -18,6 +18,7 @@ from watersmeet.store.local import _mentions, _private_words, _records
 from watersmeet.store.local._checksums import HASH, fields_are_sound, seal_meta, unsound
 from watersmeet.store.local._counts import recount
 from watersmeet.store.local._place_columns import place_of
+from watersmeet.store.local._stored_text import PLAIN
 from watersmeet.store.local.catalogue import AS_WRITTEN, Catalogue
 
 TEXT_FORM = "text_form"
@@ -39,7 +40,7 @@ def read_back(catalogue: Catalogue, only: Sequence[Row] | None = None) -> Iterat
     chunks = "chunks c" if only is None else "json_each(?) j JOIN chunks c ON c.row = j.value"
     rows = catalogue.db.execute(
         "SELECT d.id, d.name, d.kind, d.title, d.path, d.file, d.fields,"
-        " c.row, c.ordinal, c.id, c.text, c.headings, substr(c.hash, 1, 16), c.first, c.last, c.place"
+        f" c.row, c.ordinal, c.id, {PLAIN.format('c.')}, c.headings, substr(c.hash, 1, 16), c.first, c.last, c.place"
         f" FROM {chunks} JOIN documents d ON c.document = d.id ORDER BY d.id, c.ordinal",
         [] if only is None else [json.dumps(only)],
     )

@@ -1,0 +1,48 @@
+"""Texts of chunks as the catalogue stores them: compressed, if that makes them smaller.
+
+A compressed one is a BLOB: a byte that begins no UTF-8 text, the size of the text, and the text deflated. Checksums are
+those of the plain text, so rows of both forms, also in one index, are checked alike.
+"""
+
+from __future__ import annotations
+
+from zlib import compressobj, decompressobj
+from zlib import error as ZlibError
+
+PLAIN = "CAST(plain_text(CAST({0}text AS BLOB)) AS TEXT)"
+"""The column `text` as it was given to `stored_text`; `_connect.py` makes the function known to SQLite."""
+_MARK, _HEADER = 0xFF, 5
+_LEAST = 256
+"""Shorter texts, in bytes, stay as they are: little would be saved."""
+_RAW = -13
+"""Raw deflate with a window of 8 KB: there is no header, and the text's own checksum follows the row's hash."""
+_LEVEL = 3
+
+
+def stored_text(text: str) -> str | bytes:
+    """What to store for a text."""
+    plain = text.encode()
+    if len(plain) < _LEAST:
+        return text
+    made = compressobj(_LEVEL, wbits=_RAW)
+    small = b"".join((bytes((_MARK,)), len(plain).to_bytes(4, "little"), made.compress(plain), made.flush()))
+    return small if len(small) < len(plain) else text
+
+
+def plain_text(stored: bytes | None) -> bytes | None:
+    """The text of what is stored, in UTF-8; None if it is damaged. Never more than the size that it says."""
+    if not stored or stored[0] != _MARK:
+        return stored
+    size = text_size(stored)
+    try:
+        text = decompressobj(_RAW).decompress(stored[_HEADER:], size or 1)
+    except ZlibError:
+        return None
+    return text if len(text) == size else None
+
+
+def text_size(stored: bytes | None) -> int:
+    """The size in bytes of the text of what is stored."""
+    if not stored or stored[0] != _MARK:
+        return len(stored or b"")
+    return int.from_bytes(stored[1:_HEADER], "little")
