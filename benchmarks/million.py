@@ -128,8 +128,9 @@ def complete_tiers(folder: Path) -> list[str]:
     return [name for name in ("static", "dense") if signals.get(name, {}).get("coverage", 0.0) >= NEARLY]
 
 
-def questions(many: int) -> list[str]:
-    chance, vocabulary = np.random.default_rng(5), words()
+def questions(many: int, of: str = "") -> list[str]:
+    """Questions of five words, others for each name: vectors of those that were asked are cached."""
+    chance, vocabulary = np.random.default_rng([5, *of.encode()]), words()
     return [" ".join(vocabulary[n] for n in chance.integers(50, WORDS, 5)) for _ in range(many)]
 
 
@@ -161,10 +162,10 @@ def measure(folder: Path) -> dict[str, Any]:
     with engine(folder, off) as made:
         found["chunks"] = made.status()["chunks"]
         for mode in modes:
-            for query in questions(5):
+            for query in questions(5, f"{mode} warming"):
                 made.search(query, mode=mode)
             found["cpu_ms"][mode] = {
-                name: summary(costs(made, questions(FILTERED if how else QUERIES), mode, how))
+                name: summary(costs(made, questions(FILTERED if how else QUERIES, f"{mode} {name}"), mode, how))
                 for name, how in FILTERS.items()
             }
         found["first"]["glob"] = {mode: summary(_globs(made, mode)) for mode in ("lexical", "hybrid")}
@@ -199,13 +200,13 @@ def _globs(made: Engine, mode: str) -> list[float]:
         globs = [glob.format(number) for number in range(5, 7) for glob in NEW_GLOBS]
     return [
         costs(made, [query], mode, {"filters": {"path": glob}})[0]
-        for query, glob in zip(questions(len(globs)), globs, strict=True)
+        for query, glob in zip(questions(len(globs), f"{mode} globs"), globs, strict=True)
     ]
 
 
 def _after_edits(folder: Path, made: Engine, mode: str, edits: list[float]) -> list[float]:
     script, first = EDIT.format(here=str(Path(__file__).resolve().parent)), []
-    for query in questions(FIRST):
+    for query in questions(FIRST, f"{mode} edits"):
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
         subprocess.run([sys.executable, "-c", script, str(folder), f"{mode}-{time.time_ns()}"], check=True)
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -219,7 +220,7 @@ def _opened(folder: Path, environ: dict[str, str], mode: str) -> list[float]:
         with engine(folder, environ) as made:
             made.search(query, mode=mode)
 
-    return [cpu(partial(ask, query)) for query in questions(FIRST)]
+    return [cpu(partial(ask, query)) for query in questions(FIRST, f"{mode} opened")]
 
 
 def memory_mb(kind: str) -> int:

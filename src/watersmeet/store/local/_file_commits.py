@@ -43,8 +43,9 @@ class ReaderCache(Generic[R]):
     _reader: R | None = None
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def current(self, folder: Path, mapped: Callable[[bytes], R]) -> R:
-        """A reader of the committed state; the same object until something is committed."""
+    def current(self, folder: Path, mapped: Callable[[bytes, R | None], R]) -> R:
+        """A reader of the committed state; the same object until something is committed. `mapped` gets the commit file
+        and the last reader, whose unchanged files need not be mapped again."""
         with self._lock:
             check_unmarked(str(folder), HINT)
             for attempt in range(_MAX_ATTEMPTS):
@@ -52,7 +53,7 @@ class ReaderCache(Generic[R]):
                 if self._reader is not None and content == self._content:
                     return self._reader
                 try:
-                    reader = mapped(content)
+                    reader = mapped(content, self._reader)
                 except FileNotFoundError as error:  # replaced and deleted since: read the commit file again
                     if attempt + 1 == _MAX_ATTEMPTS or content == read_bytes(folder):
                         raise problem(folder, error) from error

@@ -3,9 +3,9 @@
 A third of the numbers leaves out so little that the nearest rows are among a few thousand candidates; these are then
 compared by their codes, and the best of them exactly. So a query reads a third of the memory.
 
-A sketch is one file that never changes: the components, the codes, their scales. It is made of the first rows of a
-generation, all that there are; rows added since are scanned as they are. When these are a quarter of the rows, a new
-sketch is made of all. The commit file names the current one.
+A sketch is one file that never changes: the components, the codes, their scales and excesses. It is made of the first
+rows of a generation, all that there are; rows added since are scanned as they are. When these are a quarter of the
+rows, a new sketch is made of all. The commit file names the current one.
 """
 
 from __future__ import annotations
@@ -52,9 +52,9 @@ class SketchPart:
     def name(self) -> str:
         return f"sketch-{self.rows}x{self.width}"
 
-    def sizes(self, dimension: int) -> tuple[int, int, int]:
-        """Bytes of the components, the codes, the scales."""
-        return 4 * self.width * dimension, self.width * self.rows, 8 * self.rows
+    def sizes(self, dimension: int) -> tuple[int, int, int, int]:
+        """Bytes of the components, the codes, their scales and their excesses."""
+        return 4 * self.width * dimension, self.width * self.rows, 4 * self.rows, 4 * self.rows
 
     def size(self, dimension: int) -> int:
         return sum(self.sizes(dimension))
@@ -72,12 +72,10 @@ class Sketch:
         import numpy as np
 
         content = np.asarray(np.memmap(path, dtype=np.uint8, mode="r", shape=(part.size(dimension),)))
-        components, codes, scales = np.split(content, np.cumsum(part.sizes(dimension))[:2])
+        components, codes, scales, excesses = np.split(content, np.cumsum(part.sizes(dimension))[:3])
         return cls(
             components.view("<f4").reshape(part.width, dimension),
-            Codes(
-                codes.reshape(part.rows, part.width), *np.ascontiguousarray(scales.view("<f4").reshape(part.rows, 2).T)
-            ),
+            Codes(codes.reshape(part.rows, part.width), scales.view("<f4"), excesses.view("<f4")),
         )
 
     def best(
@@ -115,10 +113,11 @@ def write(file: IO[bytes], exact: NDArray[np.float16], part: SketchPart) -> int:
     components = _components(exact, part.width)
     total = crc32(components.data)
     file.write(components.data)
-    scales = np.empty((part.rows, 2), dtype="<f4")
+    scales = np.empty((2, part.rows), dtype="<f4")
     for start in range(0, part.rows, _BLOCK):
         block = slice(start, start + _BLOCK)
-        codes, scales[block] = coded(widened(exact[block]) @ components.T)
+        codes, found = coded(widened(exact[block]) @ components.T)
+        scales[:, block] = found.T
         file.write(codes.data)
         total = crc32(codes.data, total)
     file.write(scales.data)

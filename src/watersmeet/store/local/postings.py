@@ -145,7 +145,7 @@ class Postings:
     def reader(self) -> Reader:
         """A reader of the committed state; the same object until something is committed."""
         folder = Path(self.folder)
-        return self._cache.current(folder, lambda content: _map_reader(folder, _commit_of(folder, content)))
+        return self._cache.current(folder, lambda content, _: _map_reader(folder, _commit_of(folder, content)))
 
     def writer(self) -> Writer:
         return Writer(self)

@@ -94,6 +94,13 @@ class Commit:
     def file(self, folder: Path, part: str) -> Path:
         return folder / f"{self.generation:06d}.{part}"
 
+    def has_sketch_of(self, other: Commit) -> bool:
+        """Whether the sketch is the same file: then it need not be mapped again, which costs more than to scan it."""
+        mine, theirs = self.sketch, other.sketch
+        if mine is None or theirs is None or self.generation != other.generation:
+            return False
+        return self.sums[mine.name] == other.sums.get(theirs.name)
+
     def is_old(self, name: str, part: str) -> bool:
         """Whether a file belongs to another generation, or is a sketch that was replaced."""
         if _sketch.is_one(part):
@@ -113,7 +120,7 @@ class Vectors:
     def reader(self) -> Reader:
         """A reader of the committed state; the same object until something is committed."""
         folder = Path(self.folder)
-        return self._cache.current(folder, lambda content: Reader.map(folder, self._commit(content)))
+        return self._cache.current(folder, lambda content, last: Reader.map(folder, self._commit(content), last))
 
     def writer(self) -> Writer:
         return Writer(self)
@@ -154,6 +161,7 @@ class Reader:
     """A reader of one commit. `keys`: the live rows, ascending; `places`: their positions; `ranked`: positions that may
     be found; `hidden`: the others."""
 
+    commit: Commit
     numbers: NDArray[np.int64]
     codes: Codes
     sketch: Sketch | None
@@ -169,22 +177,24 @@ class Reader:
     Callers do not change it in between."""
 
     @classmethod
-    def map(cls, folder: Path, commit: Commit) -> Reader:
+    def map(cls, folder: Path, commit: Commit, last: Reader | None = None) -> Reader:
         import numpy as np
 
         commit.verify(folder)
         numbers = _mapped(folder, commit, "rows", "<i8", (commit.rows,))
-        scales, excesses = np.ascontiguousarray(_mapped(folder, commit, "scales", "<f4", (commit.rows, 2)).T)
+        scales, excesses = _mapped(folder, commit, "scales", "<f4", (commit.rows, 2)).T
+        if not commit.sketch:  # else only those of few rows are read
+            scales, excesses = np.ascontiguousarray(scales), np.ascontiguousarray(excesses)
         drops = _mapped(folder, commit, "drops", "<i8", (commit.drops, 2))
         keys, places = live(numbers, drops)
         ranked = np.zeros(commit.rows, dtype=np.bool_)
         ranked[places] = True
         ranked &= scales > 0
-        sketch = commit.sketch
         return cls(
+            commit=commit,
             numbers=numbers,
             codes=Codes(_mapped(folder, commit, "codes", "u1", (commit.rows, commit.dimension)), scales, excesses),
-            sketch=Sketch.map(commit.file(folder, sketch.name), sketch, commit.dimension) if sketch else None,
+            sketch=last.sketch if last and commit.has_sketch_of(last.commit) else _map_sketch(folder, commit),
             exact=_mapped(folder, commit, "exact", "<f2", (commit.rows, commit.dimension)),
             keys=keys,
             places=places,
@@ -498,6 +508,11 @@ def _retire(folder: Path, commit: Commit) -> None:
     for part in commit.parts:
         if commit.file(folder, part).exists():
             os.utime(commit.file(folder, part))
+
+
+def _map_sketch(folder: Path, commit: Commit) -> Sketch | None:
+    part = commit.sketch
+    return Sketch.map(commit.file(folder, part.name), part, commit.dimension) if part else None
 
 
 def _mapped(folder: Path, commit: Commit, part: str, kind: str, shape: tuple[int, ...]) -> NDArray[Any]:
