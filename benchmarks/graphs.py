@@ -21,10 +21,10 @@ from typing import Any
 
 import numpy as np
 from _common import RESULTS, ROOT, SHARED, keep, load, machine
-from quality import settings
 
 from watersmeet.embed.onnx import Onnx
 from watersmeet.engine.engine import Engine
+from watersmeet.engine.settings.settings import load as load_settings
 from watersmeet.evaluate.compare import compare
 from watersmeet.evaluate.data import Dataset
 from watersmeet.evaluate.data import load as load_dataset
@@ -70,8 +70,10 @@ def sampled(name: str, queries: int, documents: int, out: Path) -> Dataset:
 
 
 def ranked(dataset: Dataset, model: str, index: Path) -> dict[str, list[dict[str, float]]]:
-    """Scores of each query, for the fused ranking and for dense vectors alone."""
-    chosen = settings("default", {"embed": {"onnx": {"model": model}}})
+    """Scores of each query, for the fused ranking and for dense vectors alone. Both graphs have one fingerprint, so
+    each has a cache of vectors of its own."""
+    own_cache = {"XDG_CACHE_HOME": str(index.with_suffix(".cache"))}
+    chosen = load_settings(environ=own_cache, start=str(ROOT), flags={"embed": {"onnx": {"model": model}}})
     assert dataset.corpus is not None
     with Engine(index, chosen) as engine:
         engine.sync([dataset.corpus], deepen=False)
