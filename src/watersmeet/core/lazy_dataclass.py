@@ -9,7 +9,8 @@ returns is a dataclass of the standard library in every other respect: `fields`,
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import MISSING, FrozenInstanceError
 from operator import attrgetter
 from reprlib import recursive_repr
@@ -41,7 +42,11 @@ def _with_methods(cls: Any, *, frozen: bool, slots: bool, eq: bool, with_repr: b
     written = dict(vars(cls))
     if written.get("__doc__") is None:
         cls.__doc__ = cls.__name__  # else the standard decorator writes one, from a signature that it must find first
-    made: Any = dataclasses.dataclass(init=False, repr=False, eq=False, slots=slots, kw_only=kw_only)(cls)
+    if "__eq__" in written and written.get("__hash__") is None:  # Python sets it to None beside an __eq__
+        written.pop("__hash__", None)
+    with _unfrozen(cls, frozen):
+        made: Any = dataclasses.dataclass(init=False, repr=False, eq=False, slots=slots, kw_only=kw_only)(cls)
+    made.__dataclass_params__.frozen = frozen
     methods: dict[str, Any] = {"__init__": _first_initialiser(made, frozen)}
     if with_repr:
         methods["__repr__"] = _repr
@@ -59,6 +64,22 @@ def _with_methods(cls: Any, *, frozen: bool, slots: bool, eq: bool, with_repr: b
         if name not in written:
             setattr(made, name, method)
     return made
+
+
+@contextmanager
+def _unfrozen(cls: Any, frozen: bool) -> Iterator[None]:
+    """Its frozen bases appear as not frozen, else the library would demand methods that it compiles."""
+    bases = [base.__dict__.get("__dataclass_params__") for base in cls.__mro__[1:]]
+    known = [params for params in bases if params is not None]
+    if any(params.frozen is not frozen for params in known):
+        raise TypeError("a frozen dataclass inherits only from frozen ones, and another only from others")
+    for params in known:
+        params.frozen = False
+    try:
+        yield
+    finally:
+        for params in known:
+            params.frozen = frozen
 
 
 def _later(cls: Any, name: str, make: Callable[[Any], Callable[..., Any]]) -> Callable[..., Any]:
