@@ -281,9 +281,9 @@ def test_a_folder_of_links_as_the_hub_keeps_them(tmp_path: Path, graph: str) -> 
     blobs, folder = tmp_path / "blobs", tmp_path / "snapshot"
     blobs.mkdir()
     folder.mkdir()
-    for number, file in enumerate(("model.onnx", "model.onnx_data", "tokenizer.json", "config.json")):
-        shutil.copyfile(GRANITE / file, blobs / f"{number}")
-        (folder / file).symlink_to(Path("..") / "blobs" / f"{number}")
+    for place, file in enumerate(("model.onnx", "model.onnx_data", "tokenizer.json", "config.json")):
+        shutil.copyfile(GRANITE / file, blobs / f"{place}")
+        (folder / file).symlink_to(Path("..") / "blobs" / f"{place}")
     linked, plain = (Onnx(model=str(place), file=graph) for place in (folder, GRANITE))
     assert np.array_equal(linked.embed_query("How do I log on?"), plain.embed_query("How do I log on?"))
 

@@ -13,8 +13,9 @@ from __future__ import annotations
 import mmap
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
+
+from watersmeet.core.lazy_dataclass import dataclass
 
 LEAST_BYTES = 1024
 """Smaller weights stay in the graph."""
