@@ -137,7 +137,7 @@ class SharedReading:
 
     def read(self, run: RootSync, changed: Sequence[Found], moved: Mapping[str, FileState], until: float) -> int:
         """Have these files read; returns how many are left since the time is over. If it is interrupted, slices that
-        nobody has finished are withdrawn, and what was committed stays. `SourceProblem` if others have withdrawn them."""
+        nobody has finished are withdrawn, and what was committed stays. Raises if others have withdrawn them."""
         queue, catalogue = cast(HasJobs, self.index).queue(), cast(SharingWriter, run.catalogue)
         own = f"{run.root.id}/"
         queue.withdraw(own)  # of one who was killed: whoever has the lease of the root reads it
