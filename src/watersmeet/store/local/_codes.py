@@ -98,7 +98,8 @@ def halved(matrix: NDArray[Any]) -> NDArray[np.float16]:
     whole = np.array(matrix, dtype=np.float64)
     whole[~np.isfinite(whole).all(axis=1)] = 0
     lengths = np.linalg.norm(whole, axis=1, keepdims=True)
-    return np.divide(whole, lengths, out=np.zeros_like(whole), where=lengths > 0).astype("<f2")
+    made: NDArray[np.float16] = np.divide(whole, lengths, out=np.zeros_like(whole), where=lengths > 0).astype("<f2")
+    return made
 
 
 def widened(halves: NDArray[np.float16]) -> Matrix:
