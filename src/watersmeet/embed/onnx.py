@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Onnx:
+    """A sentence encoder as an ONNX graph, in a folder with its tokenizer."""
+
     remote: ClassVar[bool] = False
     quick: ClassVar[bool] = False
 

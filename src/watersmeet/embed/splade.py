@@ -34,6 +34,8 @@ _loading = threading.Lock()
 
 @dataclass(frozen=True, slots=True)
 class Splade:
+    """A sparse encoder of the kind of SPLADE as an ONNX graph, in a folder with its tokenizer."""
+
     remote: ClassVar[bool] = False
     quick: ClassVar[bool] = False
 

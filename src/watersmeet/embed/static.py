@@ -34,6 +34,8 @@ _loading = threading.Lock()
 
 @dataclass(frozen=True, slots=True)
 class Static:
+    """A table of token vectors: thousands of chunks a second, without network or graph."""
+
     remote: ClassVar[bool] = False
     quick: ClassVar[bool] = True
 

@@ -35,6 +35,8 @@ _loading = threading.Lock()
 
 @dataclass(frozen=True, slots=True)
 class Terms:
+    """Sparse vectors of words and related words, without a trained model."""
+
     remote: ClassVar[bool] = False
     quick: ClassVar[bool] = True
 
