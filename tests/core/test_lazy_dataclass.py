@@ -182,7 +182,7 @@ def test_no_class_that_a_search_loads_is_compiled_at_its_import() -> None:
     """`watersmeet.face.cli.search` brings all of a search but models, signals and stages."""
     program = (
         "import dataclasses\n"
-        "def refuse(*_): raise SystemExit('compiled at import')\n"
+        "def refuse(*_, **__): raise SystemExit('compiled at import')\n"
         "dataclasses._create_fn = refuse\n"
         "if hasattr(dataclasses, '_FuncBuilder'): dataclasses._FuncBuilder.add_fn = refuse\n"
         "import watersmeet.face.cli.search, watersmeet.engine.engine, watersmeet.store.local.index\n"

@@ -24,7 +24,7 @@ _WORD = re.compile(r"\w+")
 
 @dataclass(frozen=True, slots=True)
 class Hashed:
-    """Hashed words and trigrams, without a model: for tests."""
+    """Vectors of hashed words, without a model: for tests."""
 
     remote: ClassVar[bool] = False
     quick: ClassVar[bool] = False

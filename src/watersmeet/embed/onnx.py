@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Onnx:
-    """A sentence encoder as an ONNX graph, in a folder with its tokenizer."""
+    """A transformer in the ONNX format, run on this machine; the shipped one by default."""
 
     remote: ClassVar[bool] = False
     quick: ClassVar[bool] = False

@@ -34,7 +34,7 @@ _loading = threading.Lock()
 
 @dataclass(frozen=True, slots=True)
 class Splade:
-    """A sparse encoder of the kind of SPLADE as an ONNX graph, in a folder with its tokenizer."""
+    """Sparse vectors of a SPLADE model in the ONNX format."""
 
     remote: ClassVar[bool] = False
     quick: ClassVar[bool] = False

@@ -34,7 +34,7 @@ _loading = threading.Lock()
 
 @dataclass(frozen=True, slots=True)
 class Static:
-    """A table of token vectors: thousands of chunks a second, without network or graph."""
+    """A model with one vector for each token; the shipped potion-base-8M by default."""
 
     remote: ClassVar[bool] = False
     quick: ClassVar[bool] = True

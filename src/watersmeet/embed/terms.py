@@ -35,7 +35,7 @@ _loading = threading.Lock()
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """Sparse vectors of words and related words, without a trained model."""
+    """Sparse vectors of the words of a text and of related ones, by the static model."""
 
     remote: ClassVar[bool] = False
     quick: ClassVar[bool] = True
