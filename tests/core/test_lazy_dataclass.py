@@ -139,6 +139,20 @@ def test_a_class_inherits_from_frozen_ones_as_in_the_library(
                 change(one)
 
 
+@pytest.mark.parametrize("frozen", [True, False])
+def test_a_field_may_have_any_name(frozen: bool) -> None:
+    names = ("_missing", "_set", "_0", "_1", "cls", "args", "self")
+    fields: Any = [("first", list, field(default_factory=list)), *((name, Any, field(default=1)) for name in names)]
+    library = dataclasses.make_dataclass("Any", fields, frozen=frozen)
+    lazy = dataclass(frozen=frozen)(
+        type("Any", (), {"__annotations__": {name: kind for name, kind, _ in fields}, **{n: f for n, _, f in fields}})
+    )
+    for _ in range(UNCOMPILED + 2):
+        for given in ({}, {"_missing": 5}, {"_0": 3, "_set": 4}, dict.fromkeys(names, 2)):
+            assert asdict(lazy(**given)) == asdict(library(**given))
+        assert asdict(replace(lazy(), _missing=7)) == asdict(replace(library(), _missing=7))
+
+
 def test_a_class_of_another_with_all_its_fields() -> None:
     made = Longer("a", Word("b"), 3)
     assert (made.text, made.next, made.length) == ("a", Word("b"), 3)
