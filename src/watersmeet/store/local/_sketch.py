@@ -33,8 +33,8 @@ _SAMPLE = 16_384
 """Rows from which the components are computed."""
 _BLOCK = 8192
 _LEAST_COVERED = 0.5
-"""A query of which the components have less is compared with all rows: real ones have .6 or more, also of subjects that
-no row is about."""
+"""A query of which the components have less is compared with all rows: real ones have .55 or more, also of subjects
+that no row is about."""
 _MIN_CANDIDATES, _CANDIDATE_RATIO, _PER_RESULT = 2000, 128, 8
 _NAME = re.compile(r"sketch-(\d{1,18})x(\d{1,9})")
 
