@@ -102,6 +102,57 @@ def test_what_a_class_writes_itself_stays() -> None:
     assert hash(Longer("a")) == hash(("a", None, 0))
 
 
+@pytest.mark.parametrize("made", DECORATORS.values(), ids=DECORATORS)
+def test_a_class_with_an_equality_of_its_own_has_a_hash_of_its_fields(made: Callable[..., Any]) -> None:
+    class Folded:
+        text: str
+
+        def __eq__(self, other: object) -> bool:
+            return isinstance(other, Folded) and self.text.lower() == other.text.lower()
+
+    Folded.__annotations__ = {"text": str}
+    cls = made(frozen=True)(Folded)
+    assert hash(cls("a")) == hash(("a",))
+
+
+@pytest.mark.parametrize("frozen", [True, False])
+@pytest.mark.parametrize("below", [True, False])
+@pytest.mark.parametrize("above", DECORATORS.values(), ids=DECORATORS)
+@pytest.mark.parametrize("made", DECORATORS.values(), ids=DECORATORS)
+def test_a_class_inherits_from_frozen_ones_as_in_the_library(
+    made: Callable[..., Any], above: Callable[..., Any], frozen: bool, below: bool
+) -> None:
+    base = above(frozen=frozen)(type("Base", (), {"__annotations__": {"x": int}}))
+    derived = type("Derived", (base,), {"__annotations__": {"y": int}})
+    if frozen is not below:
+        with pytest.raises(TypeError, match="frozen"):
+            made(frozen=below)(derived)
+        return
+    cls = made(frozen=below)(derived)
+    for one in [cls(1, 2) for _ in range(UNCOMPILED + 2)]:
+        assert (one.x, one.y) == (1, 2)
+        for change in (lambda one: setattr(one, "x", 3), lambda one: delattr(one, "y")):
+            if frozen:
+                with pytest.raises(FrozenInstanceError):
+                    change(one)
+            else:
+                change(one)
+
+
+@pytest.mark.parametrize("frozen", [True, False])
+def test_a_field_may_have_any_name(frozen: bool) -> None:
+    names = ("_missing", "_set", "_0", "_1", "cls", "args", "self")
+    fields: Any = [("first", list, field(default_factory=list)), *((name, Any, field(default=1)) for name in names)]
+    library = dataclasses.make_dataclass("Any", fields, frozen=frozen)
+    lazy = dataclass(frozen=frozen)(
+        type("Any", (), {"__annotations__": {name: kind for name, kind, _ in fields}, **{n: f for n, _, f in fields}})
+    )
+    for _ in range(UNCOMPILED + 2):
+        for given in ({}, {"_missing": 5}, {"_0": 3, "_set": 4}, dict.fromkeys(names, 2)):
+            assert asdict(lazy(**given)) == asdict(library(**given))
+        assert asdict(replace(lazy(), _missing=7)) == asdict(replace(library(), _missing=7))
+
+
 def test_a_class_of_another_with_all_its_fields() -> None:
     made = Longer("a", Word("b"), 3)
     assert (made.text, made.next, made.length) == ("a", Word("b"), 3)

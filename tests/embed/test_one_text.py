@@ -84,7 +84,7 @@ def test_pairs_may_be_lists() -> None:
     assert newer.partition(b"\n")[2][4 * 65_537 :] == older.partition(b"\n")[2][4 * 65_537 :]
 
 
-@pytest.mark.parametrize("text", ["say <mask> here", "a" * (MAX_LETTERS + 1)])
+@pytest.mark.parametrize("text", ["say <mask> here", "a" * (MAX_LETTERS + 1), "".join(map(chr, range(0x4E00, 0x4E80)))])
 def test_some_texts_need_the_whole(text: str) -> None:
     assert tokenizer_for(TABLES["BPE"], text) is None
 

@@ -9,7 +9,8 @@ returns is a dataclass of the standard library in every other respect: `fields`,
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import MISSING, FrozenInstanceError
 from operator import attrgetter
 from reprlib import recursive_repr
@@ -33,15 +34,19 @@ else:
 
 UNCOMPILED = 2
 """Instances of a class that are initialised field by field: it takes a tenth of what compiling takes."""
-_FREE, _FROZEN = "  self.{0} = {1}", "  _set(self, '{0}', {1})"
-"""Lines of an initialiser."""
+_FREE, _FROZEN = "  {2}.{0} = {1}", "  __dataclass_set__({2}, '{0}', {1})"
+"""Lines of an initialiser. Its own names are such as no field has."""
 
 
 def _with_methods(cls: Any, *, frozen: bool, slots: bool, eq: bool, with_repr: bool, kw_only: bool) -> Any:
     written = dict(vars(cls))
     if written.get("__doc__") is None:
         cls.__doc__ = cls.__name__  # else the standard decorator writes one, from a signature that it must find first
-    made: Any = dataclasses.dataclass(init=False, repr=False, eq=False, slots=slots, kw_only=kw_only)(cls)
+    if "__eq__" in written and written.get("__hash__") is None:  # Python sets it to None beside an __eq__
+        written.pop("__hash__", None)
+    with _unfrozen(cls, frozen):
+        made: Any = dataclasses.dataclass(init=False, repr=False, eq=False, slots=slots, kw_only=kw_only)(cls)
+    made.__dataclass_params__.frozen = frozen
     methods: dict[str, Any] = {"__init__": _first_initialiser(made, frozen)}
     if with_repr:
         methods["__repr__"] = _repr
@@ -61,6 +66,22 @@ def _with_methods(cls: Any, *, frozen: bool, slots: bool, eq: bool, with_repr: b
     return made
 
 
+@contextmanager
+def _unfrozen(cls: Any, frozen: bool) -> Iterator[None]:
+    """Its frozen bases appear as not frozen, else the library would demand methods that it compiles."""
+    bases = [base.__dict__.get("__dataclass_params__") for base in cls.__mro__[1:]]
+    known = [params for params in bases if params is not None]
+    if any(params.frozen is not frozen for params in known):
+        raise TypeError("a frozen dataclass inherits only from frozen ones, and another only from others")
+    for params in known:
+        params.frozen = False
+    try:
+        yield
+    finally:
+        for params in known:
+            params.frozen = frozen
+
+
 def _later(cls: Any, name: str, make: Callable[[Any], Callable[..., Any]]) -> Callable[..., Any]:
     """A method that replaces itself by the real one when it is first called."""
 
@@ -76,7 +97,7 @@ def _first_initialiser(cls: Any, frozen: bool) -> Callable[..., None]:
     """The initialiser of the first instances, until it replaces itself."""
     instances = 0
 
-    def __init__(self: Any, *args: Any, **named: Any) -> None:
+    def __init__(self: Any, /, *args: Any, **named: Any) -> None:
         nonlocal instances
         instances += 1
         values = _values(cls, args, named) if instances <= UNCOMPILED else None
@@ -115,28 +136,29 @@ def _values(cls: Any, args: Sequence[Any], named: dict[str, Any]) -> dict[str, A
 
 def _compiled(cls: Any, line: str) -> Callable[..., None]:
     """The function that sets the fields, with such a line for each."""
-    known: dict[str, Any] = {"_set": object.__setattr__, "_missing": MISSING}
+    known: dict[str, Any] = {"__dataclass_set__": object.__setattr__, "__dataclass_missing__": MISSING}
+    instance = "__dataclass_self__" if "self" in cls.__dataclass_fields__ else "self"
     required: list[str] = []
     optional: list[str] = []
     named: list[str] = []
     lines: list[str] = []
     for number, field in enumerate(dataclasses.fields(cls)):
-        name, default = field.name, f"_{number}"
+        name, default = field.name, f"__dataclass_{number}__"
         factory = field.default_factory is not MISSING
         given = factory or field.default is not MISSING
         known[default] = field.default_factory if factory else field.default
         if field.init:
-            value = f"{default}() if {name} is _missing else {name}" if factory else name
-            parameter = f"{name}={'_missing' if factory else default}" if given else name
+            value = f"{default}() if {name} is __dataclass_missing__ else {name}" if factory else name
+            parameter = f"{name}={'__dataclass_missing__' if factory else default}" if given else name
             (named if field.kw_only else optional if given else required).append(parameter)
         elif given:
             value = f"{default}()" if factory else default
         else:
             continue  # __post_init__ sets it
-        lines.append(line.format(name, value))
+        lines.append(line.format(name, value, instance))
     if hasattr(cls, "__post_init__"):
-        lines.append("  self.__post_init__()")
-    parameters = ", ".join(["self", *required, *optional, *(["*", *named] if named else [])])
+        lines.append(f"  {instance}.__post_init__()")
+    parameters = ", ".join([instance, *required, *optional, *(["*", *named] if named else [])])
     exec(f"def __init__({parameters}):\n" + ("\n".join(lines) or "  pass"), known)  # noqa: S102 - names of fields only
     made: Callable[..., None] = known["__init__"]
     made.__qualname__ = f"{cls.__qualname__}.__init__"

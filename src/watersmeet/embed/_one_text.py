@@ -74,6 +74,8 @@ def tokenizer_for(table: TokenTable, text: str) -> Any:
     normal = text if reading.normalizer is None else reading.normalizer.normalize_str(text)
     split = reading.pre_tokenizer
     pieces = [normal] if split is None else [piece for piece, _ in split.pre_tokenize_str(normal)]
+    if sum(len(piece) ** 2 for piece in set(pieces)) > MAX_LETTERS**2:  # a letter of CJK may be three here
+        return None
     wanted = {*_substrings(pieces), *always}
     if words:
         wanted |= {model["continuing_subword_prefix"] + part for part in _substrings(pieces)}

@@ -18,7 +18,7 @@ import pytest
 from cluster_indexes import NO_VECTORS, cluster_environment, cluster_index, cluster_settings
 from clusters import NOT_RUN, missing
 from watersmeet import Engine
-from watersmeet.core.errors import LeaseLost, Stopped
+from watersmeet.core.errors import LeaseLost, SourceProblem, Stopped
 from watersmeet.core.indexing import Found
 from watersmeet.core.queue import Job
 from watersmeet.core.visibility import EVERYONE
@@ -282,6 +282,53 @@ def test_an_interrupted_sync_withdraws_its_slices_and_keeps_what_was_read(cluste
     assert kept == 10
     report = cluster.sync([folder])
     assert (report.added, report.unchanged) == (PAGES - kept, kept)
+
+
+@pytest.mark.parametrize("how", ["removed", "withdrawn"])
+def test_a_sync_ends_if_its_root_is_removed_or_its_slices_are_withdrawn(
+    cluster: Engine, address: str, tmp_path: Path, how: str
+) -> None:
+    """The one who scanned waits for slices; whoever takes over the lease of a root withdraws them."""
+    folder = pages(tmp_path / "pages")
+
+    def end_it(step: Progress) -> None:
+        if step.doing == "committed" and step.done == 10:
+            if how == "withdrawn":
+                queue_of(cluster).withdraw("")
+                return
+            with Engine(address, cluster.settings) as other:
+                other.remove(other.index.root_places())
+
+    def stop(step: Progress) -> None:
+        assert time.monotonic() < end, "it goes on"
+
+    end = time.monotonic() + 30
+    with pytest.raises(SourceProblem, match="taken out"):
+        cluster.sync([folder], progress=lambda step: (end_it(step), stop(step))[0])
+    assert queue_of(cluster).counts() == {"waiting": 0, "running": 0, "failed": 0}
+    report = cluster.sync([folder])
+    assert report.added + report.unchanged == PAGES
+
+
+def test_what_is_synced_into_one_generation_is_read_by_nobody_else(cluster: Engine, tmp_path: Path) -> None:
+    """Workers write to the generation that is searched."""
+    folder = pages(tmp_path / "pages", 3)
+    cluster.sync([folder])
+    assert isinstance(cluster.index, Postgres)
+    before, stop = cluster.index._o.generation().number, Event()
+    cluster.sync(recreate=True)
+    pages(folder, PAGES)
+    with Engine(cluster.index._address, cluster.settings) as other:
+        beside = Thread(target=Worker(other).run, args=(stop,))
+        beside.start()
+        try:
+            with Engine(cluster.index.address(before), cluster.settings) as previous:
+                assert previous.sync([folder]).added == PAGES - 3
+                assert len(previous.documents()) == PAGES
+        finally:
+            stop.set()
+            beside.join()
+    assert len(cluster.documents()) == 3
 
 
 def test_a_worker_with_other_settings_leaves_slices_alone(cluster: Engine) -> None:

@@ -1,17 +1,20 @@
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from watersmeet.core.errors import IndexDamaged
 from watersmeet.core.model import ANY
 from watersmeet.core.ports import Term
 from watersmeet.core.visibility import AUDIENCE_GATE
 from watersmeet.engine.index.writer import open_for_writing
 from watersmeet.engine.settings.settings import load
-from watersmeet.store.local.compaction import COMPACTION, _note, progress_of
+from watersmeet.store.local.compaction import COMPACTION, _note, _write, progress_of
 from watersmeet.testing.contracts.corpus import page
 
 TIDE = [Term("body", "tide")]
@@ -152,3 +155,41 @@ def test_two_compactions_help_each_other(dirty) -> None:
 
     assert compact(dirty, others) == [4, 8]
     assert rows_and_folder(dirty) == (38, 38, "text-2")
+
+
+@pytest.mark.parametrize("folder", ["{place}/outside", "../outside", "text-1", "vectors-dense-1-a", 7, None])
+def test_a_strange_entry_is_none(dirty, folder: Any) -> None:
+    """A backup may be a stranger's, and a compaction writes to the folder that is named."""
+    place = Path(dirty.place)
+    named = folder.format(place=place.parent) if isinstance(folder, str) else folder
+    entry = json.dumps({"folder": named, "replaces": "text-1"})
+    for text in (entry, "[]", "{", "3", '{"more": 1}', "[" * 100_000):
+        with open_for_writing(dirty.index, dirty._settings) as opened:
+            opened.catalogue.set_meta({COMPACTION: text})
+            assert progress_of(opened.catalogue.meta()) is None
+    compact(dirty, lambda turn: None)
+    assert rows_and_folder(dirty) == (38, 38, "text-2")
+    assert not (place.parent / "outside").exists()
+
+
+@pytest.mark.parametrize("turn_of_damage", [0, 3])
+def test_a_disk_that_fails_each_time_ends_it(dirty, monkeypatch: pytest.MonkeyPatch, turn_of_damage: int) -> None:
+    pieces = 0
+
+    def fail(*of: Any) -> bool:
+        nonlocal pieces
+        pieces += 1
+        if pieces > 20:
+            raise Killed
+        if pieces > turn_of_damage:
+            raise IndexDamaged("Input/output error (os error 5)", "")
+        return _write(*of)
+
+    before = words(dirty)
+    monkeypatch.setattr("watersmeet.store.local.compaction._write", fail)
+    with pytest.raises(IndexDamaged, match="error 5"):
+        compact(dirty, lambda turn: None)
+    monkeypatch.undo()
+    assert words(dirty) == before
+    assert compact(dirty, lambda turn: None)[0] == 4
+    assert rows_and_folder(dirty)[:2] == (38, 38)

@@ -320,6 +320,30 @@ def test_a_version_without_sketches_and_this_one_share_a_store(tmp_path: Path) -
 
 
 @pytest.mark.usefixtures("sketched")
+@pytest.mark.parametrize("share", [0, 0.3])
+def test_a_query_beside_the_components_of_a_sketch_finds_its_row(tmp_path: Path, share: float) -> None:
+    """One row of 1,200 is of another kind, and is not in the sample."""
+    vectors = clustered(1200)
+    vectors[:, WIDTH // 2 :] = 0
+    vectors[7] = np.eye(WIDTH)[WIDTH - 1]
+    store = filled(tmp_path, vectors)
+    query = vectors[7] + share * vectors[8]
+    with np.errstate(all="raise"):
+        assert store.reader().search(query, 1)[0][0] == 7
+
+
+@pytest.mark.usefixtures("sketched")
+@pytest.mark.parametrize("name", ["sketch-0x16", "sketch-1200x0", f"sketch-10x{WIDTH + 1}"])
+def test_a_forged_sketch_is_damage(tmp_path: Path, name: str) -> None:
+    filled(tmp_path, clustered(1200))
+    body = json.loads(_file_commits.read_bytes(tmp_path))["commit"]
+    body["sums"][name] = body["sums"].pop("sketch-1200x16")
+    _file_commits.publish(tmp_path, body)
+    with pytest.raises(IndexDamaged, match=r"commit\.json"):
+        Vectors(str(tmp_path), WIDTH).reader()
+
+
+@pytest.mark.usefixtures("sketched")
 @pytest.mark.parametrize("how", ["cut", "gone", "changed", "more rows than there are"])
 def test_damage_of_a_sketch_is_named(tmp_path: Path, how: str) -> None:
     store = filled(tmp_path, clustered(1200))

@@ -95,6 +95,15 @@ def test_a_glob_is_looked_for_where_it_can_match(glob: str, name: str) -> None:
         assert MEMORY.execute("SELECT ? GLOB ?", (name, _wide_glob(glob))).fetchone() == (1,)
 
 
+@pytest.mark.parametrize("glob", ["{long}", "{long}*", "*{long}", "*.md{long}", "**/{long}", "é{long}?"])
+def test_a_glob_of_any_length_can_be_asked_for(local, glob: str) -> None:
+    filling = local(page("a.md", ((), "One.")), page("a" * 2000 + ".md", ((), "Two.")))
+    with closing(CatalogueView(filling.index.place)) as view, view.transaction():
+        condition = Condition({"path": (glob.format(long="a" * 60_000),)})
+        assert view.every(condition) == view.few(condition, 100) == []
+        assert len(view.every(Condition({"path": ("a" * 1500 + "*",)}))) == 1
+
+
 def test_any_number_of_globs_can_be_asked_for(local) -> None:
     filling = local(*(page(f"{number}/a.md", ((), "One.")) for number in range(3)))
     with closing(CatalogueView(filling.index.place)) as view, view.transaction():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import json
 import os
@@ -203,6 +204,43 @@ def test_parts_of_strangers_are_refused(
                 info.size = len(content)
                 forged.addfile(info, io.BytesIO(content))
     refused(file, settings, reason)
+
+
+@pytest.mark.parametrize("lengths", [[1.0], [float("nan")] * 6, [True] * 6, [-5.0] * 6, [float("inf")] * 6, [0] * 7])
+def test_average_lengths_that_are_none_are_refused(
+    lengths: list[float], saved: Path, settings: Settings, tmp_path: Path
+) -> None:
+    file, content = tmp_path / "hostile.tar", b""
+    with tarfile.open(saved) as archive, tarfile.open(file, "w") as forged:
+        for one in archive:
+            original = archive.extractfile(one).read()  # type: ignore[union-attr] # all are files
+            if one.name == "index.json":
+                original = content = json.dumps(json.loads(original) | {"averages": lengths}).encode()
+            elif one.name == "checksums.json":
+                sums = json.loads(original) | {"index.json": [len(content), hashlib.sha256(content).hexdigest()]}
+                original = json.dumps(sums).encode()
+            one.size = len(original)
+            forged.addfile(one, io.BytesIO(original))
+    refused(file, settings, "does not say what it has")
+
+
+@pytest.mark.parametrize(
+    ("column", "forged"),
+    [
+        ("terms", "terms[1:1]"),
+        ("lengths", "lengths[1:1]"),
+        ("counts", "ARRAY[]::int[]"),
+        ("fields", "array_fill(99::smallint, ARRAY[cardinality(fields)])"),
+    ],
+)
+def test_words_that_do_not_belong_together_are_refused(
+    column: str, forged: str, whole: Engine, settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    columns, where = backup.TABLES["chunks"]
+    with monkeypatch.context() as patch:
+        patch.setitem(backup.TABLES, "chunks", (columns.replace(column, forged, 1), where))
+        back_up(whole.index, settings, str(tmp_path / "b.tar"))
+    refused(tmp_path / "b.tar", settings, "words that do not belong")
 
 
 def test_a_name_in_a_backup_does_not_lead_to_other_collections(

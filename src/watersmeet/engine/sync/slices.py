@@ -20,7 +20,7 @@ from socket import gethostname
 from threading import Event
 from typing import cast
 
-from watersmeet.core.errors import LeaseLost, Stopped, WatersmeetError
+from watersmeet.core.errors import LeaseLost, SourceProblem, Stopped, WatersmeetError
 from watersmeet.core.index import Index
 from watersmeet.core.indexing import Found, Source
 from watersmeet.core.queue import HasJobs, Job, Queue, SharingWriter
@@ -130,14 +130,14 @@ class SharedReading:
     def of(
         cls, index: Index, settings: Settings, formats: Formats, source: Source, catalogue: Writer
     ) -> SharedReading | None:
-        """None for an index that is being built anew, and a source that others cannot read."""
-        if not source.watchable or getattr(catalogue, "building", True):
+        """None for a generation that workers do not write to, and a source that others cannot read."""
+        if not source.watchable or getattr(catalogue, "building", True) or getattr(catalogue, "beside", True):
             return None
         return cls(index, settings, formats)
 
     def read(self, run: RootSync, changed: Sequence[Found], moved: Mapping[str, FileState], until: float) -> int:
         """Have these files read; returns how many are left since the time is over. If it is interrupted, slices that
-        nobody has finished are withdrawn, and what was committed stays."""
+        nobody has finished are withdrawn, and what was committed stays. Raises if others have withdrawn them."""
         queue, catalogue = cast(HasJobs, self.index).queue(), cast(SharingWriter, run.catalogue)
         own = f"{run.root.id}/"
         queue.withdraw(own)  # of one who was killed: whoever has the lease of the root reads it
@@ -155,12 +155,17 @@ class SharedReading:
         finally:
             with suppress(WatersmeetError):
                 queue.withdraw(reading.batch)
+        if reading.withdrawn:
+            raise SourceProblem(
+                f"{run.root.path} was taken out of the index meanwhile, or another process reads it",
+                "sync it again if it belongs there",
+            )
         return sum(map(len, reading.left.values()))
 
 
 @dataclass(slots=True)
 class _Reading:
-    """One root that is being read. `left`: slices that nobody has finished, by key."""
+    """One root that is being read. `left`: slices that nobody has finished, by key; `withdrawn`: nobody will."""
 
     by: SharedReading
     queue: Queue
@@ -170,9 +175,10 @@ class _Reading:
     left: dict[str, list[Found]] = field(default_factory=dict)
     done: set[str] = field(default_factory=set)
     renewed: float = 0.0
+    withdrawn: bool = False
 
     def work(self, until: float) -> None:
-        while self.left and time.monotonic() <= until:
+        while self.left and not self.withdrawn and time.monotonic() <= until:
             job = self.queue.take([self.kind], self.by.lease)
             if job is not None:
                 self._do(job)
@@ -186,6 +192,11 @@ class _Reading:
             if job is None and not results:
                 self.run.committed(0)  # nothing new, but a chance to stop
                 time.sleep(POLL_SECONDS)
+                self.withdrawn = self._are_withdrawn()
+
+    def _are_withdrawn(self) -> bool:
+        """Whether there are neither slices nor new results."""
+        return not any(self.queue.counts([self.kind]).values()) and not self.queue.results(self.batch, self.done)
 
     def _do(self, job: Job) -> None:
         with leased(self.queue, job, self.by.lease) as over:

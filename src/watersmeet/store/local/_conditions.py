@@ -20,6 +20,8 @@ from watersmeet.core.model import Condition
 _SPECIAL = "*?[\\"
 _MAX_GLOBS = 50
 """With more globs than this, SQL would become too long."""
+_MAX_WIDE = 1000
+"""Characters of a GLOB; SQLite refuses 50,000 bytes."""
 
 
 class Sql(NamedTuple):
@@ -172,10 +174,10 @@ def _wide_glob(glob: str) -> str:
     """A GLOB of SQLite that every matching name satisfies, and few others: to ask it costs a fiftieth.
 
     Its stars match slashes, too, so one stands for `**/`, which may match nothing. What follows a bracket or a
-    backslash is not read.
+    backslash is not read, nor what is longer than a name.
     """
     text = glob.removeprefix("/")
-    unread = min((at for at in (text.find("["), text.find("\\")) if at >= 0), default=len(text))
+    unread = min((at for at in (text.find("["), text.find("\\"), _MAX_WIDE) if 0 <= at < len(text)), default=len(text))
     wide = re.sub(r"\*\*+/?|\*", "*", text[:unread]) + "*" * (unread < len(text))
     return wide if "/" in glob.rstrip("/") else "*" + wide
 

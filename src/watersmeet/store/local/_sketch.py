@@ -32,6 +32,9 @@ _COMPONENTS, _MULTIPLE = 128, 64
 _SAMPLE = 16_384
 """Rows from which the components are computed."""
 _BLOCK = 8192
+_LEAST_COVERED = 0.5
+"""A query of which the components have less is compared with all rows: real ones have .55 or more, also of subjects
+that no row is about."""
 _MIN_CANDIDATES, _CANDIDATE_RATIO, _PER_RESULT = 2000, 128, 8
 _NAME = re.compile(r"sketch-(\d{1,18})x(\d{1,9})")
 
@@ -77,6 +80,11 @@ class Sketch:
             components.view("<f4").reshape(part.width, dimension),
             Codes(codes.reshape(part.rows, part.width), scales.view("<f4"), excesses.view("<f4")),
         )
+
+    def covers(self, query: Vector) -> bool:
+        """Whether the components have most of a normalised query; else its nearest rows might be no candidates."""
+        covered = self.components @ query
+        return bool(covered.dot(covered) >= _LEAST_COVERED)
 
     def best(
         self,

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import closing, suppress
 from dataclasses import dataclass, replace
@@ -19,6 +20,7 @@ from watersmeet.core.indexing import Entry, TextWriter
 from watersmeet.core.model import Row
 from watersmeet.store.local._checksums import seal_meta
 from watersmeet.store.local._counts import shared
+from watersmeet.store.local._frozen import TEXT_FOLDER
 from watersmeet.store.local._private_words import PUBLIC_TEXT, private_rows
 from watersmeet.store.local.read_back import read_back
 from watersmeet.store.local.rebuild_text import next_folder, prepared_again
@@ -32,6 +34,7 @@ READ_ROWS = 500
 """Rows read from the catalogue at a time."""
 COMMIT_PIECES = 8
 """Without anyone waiting, the new store is committed after so many pieces: each commit makes a segment."""
+_TEXT_FOLDER = re.compile(TEXT_FOLDER)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,10 +56,13 @@ class _ChangedWords(Exception):
 
 
 def progress_of(meta: Mapping[str, str]) -> Progress | None:
-    """The compaction under way, if any."""
-    found = json.loads(meta.get(COMPACTION, "null"))
-    progress = Progress(**found) if found else None
-    return progress if progress and progress.replaces == meta["text_folder"] else None
+    """The compaction under way, if any. The entry may come from a stranger's backup."""
+    try:
+        progress = Progress(**json.loads(meta[COMPACTION]))
+        ours = _TEXT_FOLDER.fullmatch(progress.folder) and progress.folder != meta["text_folder"]
+    except (KeyError, ValueError, TypeError, RecursionError):
+        return None
+    return progress if ours and progress.replaces == meta["text_folder"] else None
 
 
 def compact_piece(writer: LocalWriter, piece: int) -> bool:
@@ -69,13 +75,17 @@ def compact_piece(writer: LocalWriter, piece: int) -> bool:
     writer.close_text()
     progress = progress_of(meta) or Progress(next_folder(writer.folder, meta["text_folder"]), meta["text_folder"])
     kind, folder = json.loads(meta["fingerprint"])["text"], os.path.join(writer.folder, progress.folder)
+    written = False
     try:
         with closing(writer.options.open_text(kind, folder)) as store, closing(store.writer()) as text:
             if text.row_count() != progress.rows:
                 raise IndexDamaged(f"{folder} is not as it was noted", "it is written anew")
+            written = True
             complete = _write(writer, text, progress, piece)
     except IndexDamaged:  # perhaps a process was killed between its two commits
         _note(writer, None)
+        if written or not progress.rows:  # then it would happen again, without end
+            raise
         return False
     except _ChangedWords:
         writer.rewrite()

@@ -62,8 +62,8 @@ class Commit:
         commits.check_counts(self.dimension, self.generation, self.rows, self.drops)
         for total, changed in self.sums.values():
             commits.check_counts(total, changed)
-        if self.sketch and not self.sketch.rows <= self.rows:
-            raise ValueError("its sketch has more rows than it has")
+        if self.sketch and not (0 < self.sketch.rows <= self.rows and 0 < self.sketch.width <= self.dimension):
+            raise ValueError("its sketch has more rows or numbers than it has, or none")
 
     @property
     def sketch(self) -> SketchPart | None:
@@ -309,7 +309,8 @@ class Reader:
 
     def _scan(self, query: Vector, count: int, places: NDArray[np.int64] | None) -> NDArray[np.int64]:
         """The best places by their codes, among these or all."""
-        if self.sketch is not None and (places is None or len(places) >= _sketch.LEAST_ROWS):
+        many = places is None or len(places) >= _sketch.LEAST_ROWS
+        if self.sketch is not None and many and self.sketch.covers(query):
             places = self._candidates(self.sketch, query, count, places)
         return self.codes.best(query, count, places, self.hidden, self.numbers)
 

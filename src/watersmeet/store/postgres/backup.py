@@ -8,6 +8,7 @@ own, which nothing names before all checksums are right and Qdrant has every row
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Collection, Generator, Iterator, Mapping
 from contextlib import closing, contextmanager
@@ -26,6 +27,7 @@ from watersmeet.store.postgres.leases import WRITER, check
 from watersmeet.store.postgres.open_writer import MOVING, go_on_counting
 from watersmeet.store.postgres.points import make_vectors, make_words
 from watersmeet.store.postgres.versions import CHUNK, DOCUMENT
+from watersmeet.store.qdrant.bm25 import FIELDS
 
 if TYPE_CHECKING:
     from watersmeet.core.writing import Lease
@@ -70,6 +72,10 @@ COUNTED = {"collections": "id", "roots": "id", "files": "id", "audiences": "numb
 }
 """Columns that PostgreSQL counts up."""
 HEAD = ("commit", "epoch", "averages", "next_row", "changed")
+_STRANGE_WORDS = (
+    "SELECT count(*) FROM chunks WHERE cardinality(fields) <> cardinality(terms)"
+    " OR cardinality(counts) <> cardinality(terms) OR cardinality(lengths) <> %s OR NOT fields <@ %s::smallint[]"
+)
 _STORE = re.compile(r"vectors-[a-z0-9-]{1,60}")
 
 
@@ -185,7 +191,8 @@ def _about(part: BackupPart) -> dict[str, Any]:
         raise IndexMismatch(f"the backup has format {form}, and this version reads {FORMAT}", "upgrade watersmeet")
     numbers = [found.get(key) for key in ("documents", "chunks", "commit", "epoch", "next_row", "changed")]
     lengths: Any = found.get("averages")
-    sound = isinstance(lengths, list) and all(isinstance(one, int | float) for one in lengths)
+    sound = isinstance(lengths, list) and len(lengths) in (0, len(FIELDS))
+    sound = sound and all(type(one) in (int, float) and 0 <= one < math.inf for one in lengths)
     if not sound or not all(type(one) is int and one >= 0 for one in numbers):
         raise IndexDamaged("the backup does not say what it has", OTHER)
     return {**found, "averages": list(map(float, lengths))}
@@ -232,6 +239,8 @@ def _check_restored(db: Db, about: Mapping[str, Any]) -> int:
     said = (about["documents"], about["chunks"])
     if not db.execute(counts).fetchall() == db.execute(rows).fetchall() == [said]:
         raise IndexDamaged("the backup lacks documents, or has others than it says", OTHER)
+    if db.execute(_STRANGE_WORDS, [len(FIELDS), list(range(len(FIELDS)))]).fetchall() != [(0,)]:
+        raise IndexDamaged("the backup has words that do not belong together", OTHER)
     facts = dict(db.execute("SELECT key, value FROM facts").fetchall())
     try:
         json.loads(facts["fingerprint"])

@@ -12,7 +12,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
-from watersmeet.common.redaction import excerpt, secrets_of, shown
+from watersmeet.common.redaction import HIDDEN, excerpt, secrets_of, shown
 from watersmeet.core.errors import ConfigError, DatabaseDown, DatabaseProblem, DiskFull, WatersmeetError
 
 if TYPE_CHECKING:
@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     Db = psycopg.Connection[Any]
 
 DEFAULT_NAME = "main"
+_HOST = r"(?:[\w.-]*|\[[0-9A-Fa-f:.]*\])(?::\d*)?"
+_HOSTS = re.compile(f"{_HOST}(?:,{_HOST})*")
+"""Hosts of an address: libpq takes several, each with a port."""
 NAME = re.compile(r"[a-z][a-z0-9]*(?:_[a-z0-9]+)*")
 MAX_NAME = 40
 DOWN_HINT = "start it, or check the address and the network; the next command or query connects again"
@@ -52,12 +55,17 @@ class Address(NamedTuple):
     def shown(self) -> str:
         """For messages, without secrets."""
         parts = urlsplit(self.database)
-        port = f":{parts.port}" if parts.port else ""
-        return f"postgresql://{parts.hostname or 'localhost'}{port}{parts.path}?{self.query}"
+        hosts = parts.netloc.rpartition("@")[2]
+        sound = _HOSTS.fullmatch(hosts) and "@" not in parts.path  # else it may be a part of a password
+        return f"postgresql://{hosts or 'localhost'}{parts.path}?{self.query}" if sound else f"{HIDDEN}?{self.query}"
 
 
 def address_of(place: str) -> Address:
-    parts = urlsplit(place)
+    place = place.replace("#", "%23")  # a database's address has no fragment, but a password may have the sign
+    try:
+        parts = urlsplit(place)
+    except ValueError:
+        raise ConfigError("the address of the index cannot be read", "postgresql://HOST/DATABASE?index=NAME") from None
     options = dict(parse_qsl(parts.query, keep_blank_values=True))
     name, generation = options.pop("index", DEFAULT_NAME), options.pop("generation", "")
     if not NAME.fullmatch(name) or len(name) > MAX_NAME:
@@ -66,7 +74,9 @@ def address_of(place: str) -> Address:
         )
     if generation and not (generation.isascii() and generation.isdecimal()):
         raise ConfigError(f"a generation cannot be called {generation!r}", "leave it out: the current one is meant")
-    return Address(parts._replace(query=urlencode(options)).geturl(), name, int(generation) if generation else None)
+    database = place.partition("?")[0]  # as it is written: without a host it begins with ///
+    database += f"?{urlencode(options)}" if options else ""
+    return Address(database, name, int(generation) if generation else None)
 
 
 @dataclass

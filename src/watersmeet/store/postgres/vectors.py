@@ -135,7 +135,10 @@ class PostgresVectorReader:
 
     @property
     def size(self) -> int:
+        """The number of rows that can be found: none by weighted terms of an earlier version, which have no numbers."""
         sql = "SELECT coalesce(sum(rows), 0) FROM embedded WHERE store = %s"
+        if not self._store.tier.dimension:
+            sql += f" AND EXISTS (SELECT 1 FROM terms WHERE field = {SPARSE_FIELD})"
         return int(self._store.generation.reading.ask(sql, [self._store.folder])[0][0])
 
     def rows(self) -> Any:
