@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from _common import RESULTS, ROOT, SHARED, keep, load, machine
+from _common import RESULTS, ROOT, SHARED, CommandFailed, keep, load, machine
 
 from watersmeet.embed.onnx import Onnx
 from watersmeet.engine.engine import Engine
@@ -79,6 +79,8 @@ def ranked(dataset: Dataset, model: str, index: Path) -> dict[str, list[dict[str
         engine.sync([dataset.corpus], deepen=False)
         engine.deepen()
         found = run(engine, dataset.questions, "default", "", lambda step: None)
+    if found.failures:
+        raise CommandFailed(f"{dataset.name}: {found.failures}")
     return {
         name: [dict(zip(SHOWN, values, strict=True)) for values in _scores(dataset, found.rankings[signal])]
         for name, signal in (("default", WHOLE), ("dense", "dense"))
