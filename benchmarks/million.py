@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from _common import keep, machine
+from _common import WATERSMEET, keep, machine
 
 from watersmeet import Engine
 from watersmeet.engine.settings.settings import load
@@ -177,6 +177,7 @@ def measure(folder: Path) -> dict[str, Any]:
         found["edit_cpu_s"] = summary(edits)
         found["private_mb"] = memory_mb("RssAnon")
         found["resident_mb"] = memory_mb("VmHWM")
+    found["shell"] = {mode: summary(_from_a_shell(folder, mode)) for mode in ("lexical", "hybrid")}
     found["first"]["after opening"] = {mode: summary(_opened(folder, off, mode)) for mode in modes}
     return found
 
@@ -216,8 +217,18 @@ def _after_edits(folder: Path, made: Engine, mode: str, edits: list[float]) -> l
 def _edit(folder: Path, what: str) -> float:
     """CPU seconds of a process that syncs one changed file."""
     script = EDIT.format(here=str(Path(__file__).resolve().parent))
+    return _spent([sys.executable, "-c", script, str(folder), f"{what}-{time.time_ns()}"])
+
+
+def _from_a_shell(folder: Path, mode: str) -> list[float]:
+    """CPU milliseconds of a search in a process of its own."""
+    command = [*WATERSMEET, "search", "--index", str(folder / "index"), "--mode", mode, "--json", "--"]
+    return [1000 * _spent([*command, query]) for query in questions(FIRST, f"{mode} shell")]
+
+
+def _spent(command: Sequence[str]) -> float:
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    subprocess.run([sys.executable, "-c", script, str(folder), f"{what}-{time.time_ns()}"], check=True)
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
