@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import random
 import shutil
 import tempfile
@@ -72,15 +73,15 @@ def sampled(name: str, queries: int, documents: int, out: Path) -> Dataset:
 def ranked(dataset: Dataset, model: str, index: Path) -> dict[str, list[dict[str, float]]]:
     """Scores of each query, for the fused ranking and for dense vectors alone. Both graphs have one fingerprint, so
     each has a cache of vectors of its own."""
-    own_cache = {"XDG_CACHE_HOME": str(index.with_suffix(".cache"))}
-    chosen = load_settings(environ=own_cache, start=str(ROOT), flags={"embed": {"onnx": {"model": model}}})
+    os.environ["XDG_CACHE_HOME"] = str(index.with_suffix(".cache"))
+    chosen = load_settings(environ={}, start=str(ROOT), flags={"embed": {"onnx": {"model": model}}})
     assert dataset.corpus is not None
     with Engine(index, chosen) as engine:
         engine.sync([dataset.corpus], deepen=False)
         engine.deepen()
         found = run(engine, dataset.questions, "default", "", lambda step: None)
-    if found.failures:
-        raise CommandFailed(f"{dataset.name}: {found.failures}")
+        if found.failures or "dense" not in found.rankings:
+            raise CommandFailed(f"{dataset.name}: {found.failures or engine.status()}")
     return {
         name: [dict(zip(SHOWN, values, strict=True)) for values in _scores(dataset, found.rankings[signal])]
         for name, signal in (("default", WHOLE), ("dense", "dense"))
