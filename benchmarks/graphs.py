@@ -78,7 +78,8 @@ def ranked(dataset: Dataset, model: str, index: Path) -> dict[str, list[dict[str
     assert dataset.corpus is not None
     with Engine(index, chosen) as engine:
         engine.sync([dataset.corpus], deepen=False)
-        engine.deepen()
+        if warnings := engine.deepen().warnings:
+            raise CommandFailed(f"{dataset.name}: {warnings}")
         found = run(engine, dataset.questions, "default", "", lambda step: None)
         if found.failures or "dense" not in found.rankings:
             raise CommandFailed(f"{dataset.name}: {found.failures or engine.status()}")
