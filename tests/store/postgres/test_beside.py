@@ -113,6 +113,18 @@ def test_what_others_write_meanwhile_is_in_the_new_one_and_in_the_one_taken_back
         assert engine.registry.get("/later") is not None
 
 
+def test_a_folder_that_was_restricted_since_stays_so(place: str, tmp_path: Path) -> None:
+    (tmp_path / "plans").mkdir()
+    (tmp_path / "plans" / "p.md").write_text("# Plan\n\nA walrus.\n")
+    with Engine(place, _settings()) as engine:
+        engine.sync([tmp_path / "plans"], collection="plans")
+        recreate(engine)
+        engine.sync([tmp_path / "plans"], collection="hidden", audience="group:staff")
+        roll_back(engine)
+        for viewer, seen in ((EVERYONE, 0), (Viewer(groups=("staff",)), 1)):
+            assert len(engine.search("walrus", mode="lexical", viewer=viewer).results) == seen
+
+
 def test_a_build_that_fails_leaves_the_old_one_and_nothing_else(place: str, tmp_path: Path) -> None:
     (tmp_path / "more").mkdir()
     (tmp_path / "more" / "x.md").write_text("# X\n")
