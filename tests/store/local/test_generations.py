@@ -122,6 +122,28 @@ def test_who_may_see_what_is_as_it_was_last_said(place: Path) -> None:
         assert {"/later", "/clock"} <= _ids(engine)
 
 
+def test_a_folder_that_was_restricted_since_stays_so(place: Path) -> None:
+    """It was moved into a collection that the other generation has not, or has for everyone."""
+    with Engine(place / "index", _settings(place)) as engine:
+        done: list[object] = []
+
+        def progress(_: object) -> None:
+            if not done:
+                done.append(engine.sync([place / "vault"], collection="secret", audience="group:staff"))
+
+        recreate(engine, progress=progress)
+        assert not engine.search("otter", mode="lexical", viewer=EVERYONE).results
+        assert engine.search("otter", mode="lexical", viewer=Viewer(groups=("staff",))).results
+        engine.set_audience("secret", "public")
+        engine.sync([place / "vault"], collection="notes")
+        recreate(engine)
+        engine.sync([place / "vault"], collection="hidden", audience="private")
+        roll_back(engine)
+        assert not engine.search("otter", mode="lexical", viewer=EVERYONE).results
+        assert engine.search("otter", mode="lexical").results
+        assert engine.status()["collections"]["hidden"] == 20
+
+
 def test_without_its_model_the_old_one_stays(place: Path) -> None:
     broken = _settings(place, WATERSMEET__INDEX__DENSE="onnx", WATERSMEET__EMBED__ONNX__MODEL=str(place / "none"))
     with Engine(place / "index", broken) as engine:

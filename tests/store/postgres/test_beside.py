@@ -8,6 +8,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -19,6 +20,7 @@ from watersmeet.core.visibility import EVERYONE, Viewer
 from watersmeet.engine.index.generations import can_be_beside, recreate, roll_back
 from watersmeet.engine.settings.settings import Settings
 from watersmeet.face.cli.main import run
+from watersmeet.store.postgres import beside
 from watersmeet.store.postgres.index import Postgres
 
 pytestmark = [pytest.mark.server, pytest.mark.skipif(bool(missing()), reason=NOT_RUN)]
@@ -111,6 +113,31 @@ def test_what_others_write_meanwhile_is_in_the_new_one_and_in_the_one_taken_back
         assert {"/later", "/late"} <= _ids(engine)
         assert "/clock" not in _ids(engine)
         assert engine.registry.get("/later") is not None
+
+
+def test_a_writer_leaves_a_build_alone_that_has_just_begun(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    original = beside.make_generation
+    with Engine(place, _settings()) as engine, Engine(place, _settings()) as other:
+
+        def make(*of: Any, **named: Any) -> int:
+            number = original(*of, **named)
+            other.sync(now=True)  # a writer drops what is left over
+            return number
+
+        monkeypatch.setattr(beside, "make_generation", make)
+        assert recreate(engine).added == len(_ids(engine)) - 1
+
+
+def test_a_folder_that_was_restricted_since_stays_so(place: str, tmp_path: Path) -> None:
+    (tmp_path / "plans").mkdir()
+    (tmp_path / "plans" / "p.md").write_text("# Plan\n\nA walrus.\n")
+    with Engine(place, _settings()) as engine:
+        engine.sync([tmp_path / "plans"], collection="plans")
+        recreate(engine)
+        engine.sync([tmp_path / "plans"], collection="hidden", audience="group:staff")
+        roll_back(engine)
+        for viewer, seen in ((EVERYONE, 0), (Viewer(groups=("staff",)), 1)):
+            assert len(engine.search("walrus", mode="lexical", viewer=viewer).results) == seen
 
 
 def test_a_build_that_fails_leaves_the_old_one_and_nothing_else(place: str, tmp_path: Path) -> None:

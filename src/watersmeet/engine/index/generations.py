@@ -58,6 +58,7 @@ def recreate(engine: Engine, paths: Sequence[str] = (), **options: Any) -> SyncR
             _restrict(
                 new, {name: now.get(name, ()) for name in {*now, *audiences} if now.get(name) != audiences.get(name)}
             )
+            _move_roots(new, _collections(engine.index))
             new.close()
 
         building.adopt(catch_up, _wait(engine))
@@ -74,6 +75,7 @@ def roll_back(engine: Engine) -> str:
             _register(previous, changed)
             now, before = _audiences(engine.index), _audiences(previous.index)
             _restrict(previous, {name: audience for name, audience in now.items() if before.get(name) != audience})
+            _move_roots(previous, _collections(engine.index))
 
     return cast(Generations, engine.index).roll_back(catch_up, _wait(engine))
 
@@ -100,6 +102,26 @@ def _restrict(new: Engine, audiences: Mapping[str, Audience]) -> None:
             known = {each: number for number, each in writer.catalogue.collections().items()}
             if audience or name in known:
                 writer.catalogue.set_audience(writer.catalogue.collection(name), audience)
+
+
+def _collections(index: ReadableIndex) -> dict[str, str]:
+    """The collection of each root, by its path."""
+    with index.snapshot() as snapshot:
+        return {one.root.path: one.collection for one in snapshot.indexed_roots()}
+
+
+def _move_roots(new: Engine, collections: Mapping[str, str]) -> None:
+    """Let the documents of each root be in the collection where they are now, and be seen by those who may see it."""
+    from watersmeet.engine.index.writer import open_for_writing
+
+    before = _collections(new.index)
+    moved = {path: name for path, name in collections.items() if name and before.get(path, name) != name}
+    if not moved:
+        return
+    with open_for_writing(new.index, new.settings) as writer:
+        for root in writer.catalogue.roots():
+            if root.path in moved:
+                writer.catalogue.set_root_collection(root.id, writer.catalogue.collection(moved[root.path]))
 
 
 def _coverage(index: ReadableIndex) -> dict[str, float]:

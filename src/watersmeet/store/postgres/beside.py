@@ -19,7 +19,6 @@ from watersmeet.store.postgres.generations import (
     drop_generation,
     has_own_tables,
     make_generation,
-    make_own_tables,
     name_generation,
     schema_of,
 )
@@ -67,10 +66,8 @@ def building(opened: Opened) -> Iterator[int]:
         raise IndexBusy(f"{opened.leases.holder(BESIDE)} is building {opened.place} anew", "wait until it is done")
     try:
         _drop_given_up(opened)
-        number = make_generation(opened.lasting, opened.name)
+        number = make_generation(opened.lasting, opened.name, own=True)
         try:
-            with opened.lasting.transaction() as db:
-                make_own_tables(db, opened.name, number)
             yield number
         finally:
             if opened.current() != number:

@@ -98,8 +98,9 @@ def make_lasting(pool: Pool, name: str) -> None:
         db.execute("UPDATE index_head SET version = %s", [VERSION])
 
 
-def make_generation(pool: Pool, name: str) -> int:
-    """An empty generation, which nothing names yet; its number was never used before."""
+def make_generation(pool: Pool, name: str, own: bool = False) -> int:
+    """An empty generation, which nothing names yet; its number was never used before. `own`: with tables of its own, by
+    which a writer knows from the first moment that it is being built."""
     with pool.transaction() as db:
         ((number,),) = db.execute(
             f"UPDATE {lasting_schema(name)}.index_head SET made = made + 1 RETURNING made"
@@ -109,6 +110,8 @@ def make_generation(pool: Pool, name: str) -> int:
         db.execute(f"SET LOCAL search_path TO {schema}")
         db.execute(GENERATION)
         db.execute("UPDATE head SET points = %s", [f"wm-{name}-{number}-{uuid4().hex[:8]}"])
+        if own:
+            make_own_tables(db, name, number)
     return int(number)
 
 
