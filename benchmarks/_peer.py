@@ -86,8 +86,11 @@ class Granite:
 
 
 def watersmeet(place: str, mode: str) -> SearchFunction:
+    """`hybrid-static`: an index that has no vectors of the transformer yet."""
+    mode, _, variant = mode.partition("-")
     engine_of, request = importlib.import_module("watersmeet"), importlib.import_module("watersmeet.core.model")
-    settings = importlib.import_module("watersmeet.engine.settings.settings").load(start=place, environ={})
+    environ = {"WATERSMEET__INDEX__DENSE": ""} if variant == "static" else {}
+    settings = importlib.import_module("watersmeet.engine.settings.settings").load(start=place, environ=environ)
     engine = engine_of.Engine(f"{place}/index", settings)
 
     def search(query: str, passages: int) -> list[str]:

