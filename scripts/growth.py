@@ -16,7 +16,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS, PICTURE = ROOT / "benchmarks" / "results", ROOT / "docs" / "pictures" / "growth.svg"
 MODES = {"hybrid": "#d9480f", "dense": "#1c7ed6", "static": "#2b8a3e", "lexical": "#862e9c"}
-WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 720, 400, 60, 190, 24, 48
+WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 780, 400, 60, 250, 24, 48
 LOW, HIGH = 1.0, 100.0
 """CPU milliseconds at the ends of the axis."""
 STYLE = """text { font: 13px sans-serif; fill: #343a40 }
