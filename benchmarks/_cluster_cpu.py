@@ -52,11 +52,14 @@ def cpu_of(pid: int) -> float:
 
 def family_cpu(parent: int) -> float:
     """CPU seconds of a process and its children, those that have ended too."""
-    found = sum(map(int, _stat(parent)[11:15]))
-    for child in Path(f"/proc/{parent}/task/{parent}/children").read_text().split():
-        with suppress(OSError):  # it has ended
-            found += sum(map(int, _stat(int(child))[11:13]))
-    return found / TICK
+    while True:
+        own = _stat(parent)[11:15]
+        found = sum(map(int, own))
+        for child in Path(f"/proc/{parent}/task/{parent}/children").read_text().split():
+            with suppress(OSError):  # it has ended
+                found += sum(map(int, _stat(int(child))[11:13]))
+        if _stat(parent)[13:15] == own[2:]:  # none has ended meanwhile, which would be counted twice or not at all
+            return found / TICK
 
 
 def _stat(pid: int) -> list[str]:
