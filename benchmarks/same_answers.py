@@ -268,11 +268,12 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=SHARED / "data" / "eval")
     parser.add_argument("--keep", action="store_true", help="in benchmarks/results")
     wanted = parser.parse_args()
-    sets = {}
+    sets: dict[str, Any] = {}
+    figures: dict[str, Any] = {"machine": machine(), "epoch_share": wanted.epoch_share, "sets": sets}
     for name in wanted.sets:
         sets[name] = run(load_dataset(wanted.data / name), wanted.queries, wanted.nodes, wanted.epoch_share)
         print(name, json.dumps(sets[name]), file=sys.stderr, flush=True)
-    figures = {"machine": machine(), "epoch_share": wanted.epoch_share, "load_after": load_of_machine(), "sets": sets}
+    figures["load_after"] = load_of_machine()
     print(json.dumps(keep("same_answers", figures, RESULTS if wanted.keep else None), indent=1))
 
 
