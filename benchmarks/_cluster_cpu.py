@@ -62,5 +62,36 @@ def family_cpu(parent: int) -> float:
             return found / TICK
 
 
+class Busy(NamedTuple):
+    """CPU seconds of the whole machine, and those of this process and all below it by pid, at some time."""
+
+    at: float
+    machine: float
+    ours: dict[int, float]
+
+    @classmethod
+    def now(cls) -> Busy:
+        user, nice, system, _, _, irq, soft, *_ = map(int, Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:])
+        postmaster = Path(running().postgres.partition("host=")[2]) / "postmaster.pid"
+        roots = [os.getpid()]
+        with suppress(OSError):  # it is not running
+            roots.append(int(postmaster.read_text().split()[0]))
+        ours = {}
+        while roots:
+            pid = roots.pop()
+            with suppress(OSError):  # it has ended
+                ours[pid] = cpu_of(pid)
+                for task in os.listdir(f"/proc/{pid}/task"):
+                    roots += map(int, Path(f"/proc/{pid}/task/{task}/children").read_text().split())
+        return cls(time.time(), (user + nice + system + irq + soft) / TICK, ours)
+
+    def cores_since(self, before: Busy) -> dict[str, float]:
+        """Cores that were busy on average: for this process and those below it, and for everybody else."""
+        seconds = self.at - before.at
+        ours = sum(cpu - before.ours.get(pid, 0.0) for pid, cpu in self.ours.items())
+        other = self.machine - before.machine - ours
+        return {"ours": round(ours / seconds, 2), "others": round(other / seconds, 2)}
+
+
 def _stat(pid: int) -> list[str]:
     return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
