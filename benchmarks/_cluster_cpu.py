@@ -71,8 +71,8 @@ class Busy(NamedTuple):
 
     @classmethod
     def now(cls) -> Busy:
-        user, nice, system, _, _, irq, soft, *_ = map(int, Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:])
         postmaster = Path(running().postgres.partition("host=")[2]) / "postmaster.pid"
+        user, nice, system, _, _, irq, soft, *_ = map(int, Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:])
         roots = [os.getpid()]
         with suppress(OSError):  # it is not running
             roots.append(int(postmaster.read_text().split()[0]))
