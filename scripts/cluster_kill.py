@@ -241,6 +241,17 @@ def without(nodes: list[Qdrant], postgres: bool) -> Iterator[None]:
         nodes[1].start()
 
 
+def after_outage(readers: Sequence[Found], writers: Sequence[Found], back: float) -> Found:
+    """Failures while PostgreSQL was gone, and how soon everything answers again."""
+    failed = [at for one in readers for at, _ in one["failed"]]
+    late = sum(at > back + 1 for at in failed)
+    found: Found = {"queries failed": late, "queries failed while it was gone": len(failed) - late}
+    for name, part in (("queries", readers), ("commits", writers)):
+        first = [min([at for at, _ in one["done"] if at > back], default=float("inf")) - back for one in part]
+        found[f"seconds until all had {name} again"] = round(max(first), 2)
+    return found
+
+
 def report(wanted: argparse.Namespace, place: str, settings: Settings, nodes: list[Qdrant]) -> Found:
     crowd = Crowd(wanted, place, settings)
     figures: Found = {"mode": crowd.mode, "readers": wanted.readers, "writers": wanted.writers}
@@ -265,7 +276,6 @@ def report(wanted: argparse.Namespace, place: str, settings: Settings, nodes: li
         busy.append(Busy.now())
 
     writers, readers, makers = crowd.run(wanted.seconds, *rates, killing)
-    back = busy[2].at
     phases = dict(zip(PHASES, pairwise(one.at for one in busy), strict=True))
 
     def in_phases(part: Sequence[Found], of: Callable[[list[float], float], float]) -> Found:
@@ -278,7 +288,6 @@ def report(wanted: argparse.Namespace, place: str, settings: Settings, nodes: li
     def half(values: list[float], _: float) -> float:
         return statistics.median(values or [0.0])
 
-    failed = [one for each in readers for one in each["failed"]]
     figures |= {
         "load_after": os.getloadavg(),
         "swaps": PER_COMMIT * sum(len(one["done"]) for one in writers),
@@ -290,17 +299,13 @@ def report(wanted: argparse.Namespace, place: str, settings: Settings, nodes: li
         "commit_p50_ms": in_phases(writers, half),
         "answers of two versions": sum(one["mixed"] for one in readers),
         "answers older than one before": sum(one["backwards"] for one in readers),
-        "queries failed": len(failed),
+        "queries failed": sum(len(one["failed"]) for one in readers),
         "commits repeated": sum(len(one["failed"]) for one in writers),
         "reasons": sorted({reason[:200] for each in (*readers, *writers, *makers) for _, reason in each["failed"]})[:5],
         **crowd.left(),
     }
     if wanted.postgres:
-        figures["queries failed"] = sum(at > back + 1 for at, _ in failed)
-        figures["queries failed while it was gone"] = len(failed) - figures["queries failed"]
-        for name, part in (("queries", readers), ("commits", writers)):
-            first = [min([at for at, _ in one["done"] if at > back], default=float("inf")) - back for one in part]
-            figures[f"seconds until all had {name} again"] = round(max(first), 2)
+        figures |= after_outage(readers, writers, busy[2].at)
     return figures
 
 
