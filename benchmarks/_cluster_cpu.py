@@ -52,11 +52,45 @@ def cpu_of(pid: int) -> float:
 
 def family_cpu(parent: int) -> float:
     """CPU seconds of a process and its children, those that have ended too."""
-    found = sum(map(int, _stat(parent)[11:15]))
-    for child in Path(f"/proc/{parent}/task/{parent}/children").read_text().split():
-        with suppress(OSError):  # it has ended
-            found += sum(map(int, _stat(int(child))[11:13]))
-    return found / TICK
+    while True:
+        own = _stat(parent)[11:15]
+        found = sum(map(int, own))
+        for child in Path(f"/proc/{parent}/task/{parent}/children").read_text().split():
+            with suppress(OSError):  # it has ended
+                found += sum(map(int, _stat(int(child))[11:13]))
+        if _stat(parent)[13:15] == own[2:]:  # none has ended meanwhile, which would be counted twice or not at all
+            return found / TICK
+
+
+class Busy(NamedTuple):
+    """CPU seconds of the whole machine, and those of this process and all below it by pid, at some time."""
+
+    at: float
+    machine: float
+    ours: dict[int, float]
+
+    @classmethod
+    def now(cls) -> Busy:
+        postmaster = Path(running().postgres.partition("host=")[2]) / "postmaster.pid"
+        user, nice, system, _, _, irq, soft, *_ = map(int, Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:])
+        roots = [os.getpid()]
+        with suppress(OSError):  # it is not running
+            roots.append(int(postmaster.read_text().split()[0]))
+        ours = {}
+        while roots:
+            pid = roots.pop()
+            with suppress(OSError):  # it has ended
+                ours[pid] = cpu_of(pid)
+                for task in os.listdir(f"/proc/{pid}/task"):
+                    roots += map(int, Path(f"/proc/{pid}/task/{task}/children").read_text().split())
+        return cls(time.time(), (user + nice + system + irq + soft) / TICK, ours)
+
+    def cores_since(self, before: Busy) -> dict[str, float]:
+        """Cores that were busy on average: for this process and those below it, and for everybody else."""
+        seconds = self.at - before.at
+        ours = sum(cpu - before.ours.get(pid, 0.0) for pid, cpu in self.ours.items())
+        other = self.machine - before.machine - ours
+        return {"ours": round(ours / seconds, 2), "others": round(other / seconds, 2)}
 
 
 def _stat(pid: int) -> list[str]:

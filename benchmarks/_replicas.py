@@ -1,7 +1,8 @@
 """CPU a query of one and of two `watersmeet serve` over the same index in a cluster.
 
 Both halves of the queries are asked of one process and of two in turn, and each process is new, so that no query is
-answered twice by the same one. They come at a bounded rate, one after another.
+answered twice by the same one. They come at a bounded rate, one after another. Nobody watches the folders: the first
+server of a block would look through them.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ class Replica:
     """A server process, and a connection to it."""
 
     def __init__(self, target: str, environment: Mapping[str, str]) -> None:
-        argv = [*WATERSMEET, "serve", "--index", target, "--port", "0", "--json"]
+        argv = [*WATERSMEET, "serve", "--index", target, "--port", "0", "--json", "--no-watch"]
         self._process = subprocess.Popen(argv, env=dict(environment), stdout=subprocess.PIPE, text=True)
         assert self._process.stdout is not None
         port = int(json.loads(self._process.stdout.readline())["url"].rstrip("/").rpartition(":")[2])

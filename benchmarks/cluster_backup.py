@@ -24,7 +24,7 @@ from _common import ROOT, SHARED, keep, load, machine
 
 sys.path.insert(0, str(ROOT / "tests" / "helpers"))
 
-from cluster import Spent
+from _cluster_cpu import used
 
 from clusters import running
 from watersmeet import Engine
@@ -51,16 +51,16 @@ def measured(place: str, settings: Settings, vault: Path, scratch: Path) -> dict
     report: dict[str, Any] = {}
     (scratch / "own").mkdir()
     with Engine(place, settings) as engine, Engine(place, settings) as writer:
-        spent = Spent()
+        start = used()
         engine.sync([vault])
-        report["sync"] = {"chunks": engine.status()["chunks"], **spent.report()}
+        report["sync"] = {"chunks": engine.status()["chunks"], **used().since(start).to_json()}
         print(json.dumps(report), file=sys.stderr, flush=True)
         ended = threading.Event()
         ended.set()
         alone = commits(writer, scratch / "own", ended)
-        spent = Spent()
+        start = used()
         made = back_up(engine.index, settings, str(scratch / "b.tar"))
-        report["backup"] = {"mb": round(made.size_bytes / 1e6, 1), **spent.report()}
+        report["backup"] = {"mb": round(made.size_bytes / 1e6, 1), **used().since(start).to_json()}
         over, beside = threading.Event(), list[float]()
         thread = threading.Thread(target=lambda: beside.extend(commits(writer, scratch / "own", over)))
         thread.start()
@@ -73,9 +73,9 @@ def measured(place: str, settings: Settings, vault: Path, scratch: Path) -> dict
         }
         print(json.dumps(report), file=sys.stderr, flush=True)
     with Engine(place.replace("index=whole", "index=copy"), settings) as copy:
-        spent = Spent()
+        start = used()
         restore(copy.index, settings, str(scratch / "b.tar"))
-        report["restore"] = spent.report()
+        report["restore"] = used().since(start).to_json()
         report["restore"]["chunks_a_second"] = round(report["sync"]["chunks"] / report["restore"]["seconds"])
     return report
 
@@ -101,7 +101,7 @@ def main() -> None:
     report["load_after"] = load()
     print(json.dumps(report, indent=1))
     if options.keep:
-        keep("cluster-backup", report)
+        keep("cluster_backup", report)
 
 
 if __name__ == "__main__":

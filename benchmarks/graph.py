@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 from _common import RESULTS, ROOT, SHARED, keep, machine
-from words_at_scale import JUDGED, Cost, passages
+from words_at_scale import JUDGED, Cost, Hits, passages
 
 sys.path.insert(0, str(ROOT / "tests" / "helpers"))
 
@@ -99,8 +99,13 @@ def asked(qdrant: Qdrant, server: Server, rows: Matrix, questions: Matrix, param
     cost, same, first, recall = Cost(server.pid), 0, 0, 0.0
     queries = [qdrant.query([float(value) for value in one], FETCHED, {}) | {"params": params} for one in questions]
     qdrant.search("graph", queries[:20])
+
+    def ask(query: dict[str, Any]) -> Hits:
+        (hits,) = qdrant.search("graph", [query])
+        return hits
+
     for question, query in zip(questions, queries, strict=True):
-        (found,) = cost.measure(partial(qdrant.search, "graph", [query]))  # type: ignore[arg-type]
+        found = cost.measure(partial(ask, query))
         scores = rows @ question
         ranked = np.sort(scores)[::-1]
         hits = [scores[row] for row, _ in found]

@@ -1,13 +1,15 @@
 """Equality of results from a folder and from the cluster it was pushed to: on one node of Qdrant, and on three.
 
-    python benchmarks/same_answers.py [--sets cranfield scifact_train] [--queries 100] [--nodes 1 3] [--keep]
+    python benchmarks/same_answers.py [--sets cranfield scifact_train] [--queries 100] [--nodes 1 3]
+        [--epoch-share 1] [--keep]
 
 Three nodes have 6 shards of 2 copies. A fifth of the documents is for one group, a fifth for one user. Each query is
 asked of both by the same engine and recipe, in every mode, with filters and by viewers. Counted: the same first 10 in
 the same order, the same 10, the same first; and how far apart the scores are at most, and those of given passages by
 every signal. Dense vectors are those of the embedder `hashed`, which needs no model. Then a fifth of the documents is
-edited, and the cluster goes on with the statistics of before: nDCG@10 of all queries there and in a folder filled with
-the edited documents, with the interval of the difference.
+edited, and the cluster goes on with the statistics of before (or publishes them after `--epoch-share` of the rows has
+changed): nDCG@10 of all queries there and in a folder filled with the edited documents, with the interval of the
+difference.
 """
 
 from __future__ import annotations
@@ -27,6 +29,7 @@ from pathlib import Path
 from typing import Any
 
 from _common import RESULTS, ROOT, SHARED, keep, machine
+from _common import load as load_of_machine
 
 sys.path.insert(0, str(ROOT / "tests" / "helpers"))
 
@@ -68,13 +71,13 @@ ASKED: dict[str, dict[str, Any]] = {
 SCORED_QUERIES, SCORED_PASSAGES = 20, 300
 FEW_JUDGED, MADE = 300, 1000
 """With fewer judged questions, so many are made from the documents besides."""
-ENVIRON = {"WATERSMEET__INDEX__DENSE": "hashed", "WATERSMEET__STORE__POSTGRES__EPOCH_SHARE": "1"}
+ENVIRON = {"WATERSMEET__INDEX__DENSE": "hashed"}
 SPREAD = {1: {}, 3: {"SHARDS": "6", "REPLICAS": "2"}}
 Hits = list[tuple[str, float]]
 
 
 @contextmanager
-def cluster(nodes: int) -> Iterator[dict[str, str]]:
+def cluster(nodes: int, epoch_share: float) -> Iterator[dict[str, str]]:
     """Variables that lead to PostgreSQL and so many nodes of Qdrant."""
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="wm-nodes-")))
@@ -83,7 +86,8 @@ def cluster(nodes: int) -> Iterator[dict[str, str]]:
             started.append(Qdrant(folder / str(number), started[0] if started else None, clustered=nodes > 1))
             stack.callback(started[-1].stop)
         of = "WATERSMEET__STORE__POSTGRES__"
-        settings = {f"{of}QDRANT": json.dumps([one.url for one in started])}
+        settings = {f"{of}EPOCH_SHARE": str(epoch_share)}
+        settings[f"{of}QDRANT"] = json.dumps([one.url for one in started])
         settings[f"{of}QDRANT_GRPC_PORTS"] = json.dumps([one.grpc_port for one in started])
         yield ENVIRON | settings | {f"{of}{name}": value for name, value in SPREAD[nodes].items()}
 
@@ -211,14 +215,13 @@ def differing(local: Sequence[float], other: Sequence[float]) -> dict[str, Any]:
     }
 
 
-def run(name: str, data: Path, queries: int, nodes: Sequence[int]) -> dict[str, Any]:
-    dataset = load_dataset(data / name)
+def run(dataset: Dataset, queries: int, nodes: Sequence[int], epoch_share: float) -> dict[str, Any]:
     report: dict[str, Any] = {}
     with tempfile.TemporaryDirectory() as place:
         for count in nodes:
             folder = Path(place) / str(count)
             folder.mkdir()
-            with cluster(count) as environ:
+            with cluster(count, epoch_share) as environ:
                 report[f"{count} nodes"] = _one(folder, load(environ=environ), dataset, queries, count)
             shutil.rmtree(folder)
     return report
@@ -259,14 +262,18 @@ def main() -> None:
     parser.add_argument("--sets", nargs="*", default=SETS)
     parser.add_argument("--queries", type=int, default=100, help="0: only after edits")
     parser.add_argument("--nodes", type=int, nargs="*", default=[1, 3])
+    parser.add_argument(
+        "--epoch-share", type=float, default=1.0, help="share of changed rows; the default setting: 0.05"
+    )
     parser.add_argument("--data", type=Path, default=SHARED / "data" / "eval")
     parser.add_argument("--keep", action="store_true", help="in benchmarks/results")
     wanted = parser.parse_args()
-    sets = {}
+    sets: dict[str, Any] = {}
+    figures: dict[str, Any] = {"machine": machine(), "epoch_share": wanted.epoch_share, "sets": sets}
     for name in wanted.sets:
-        sets[name] = run(name, wanted.data, wanted.queries, wanted.nodes)
+        sets[name] = run(load_dataset(wanted.data / name), wanted.queries, wanted.nodes, wanted.epoch_share)
         print(name, json.dumps(sets[name]), file=sys.stderr, flush=True)
-    figures = {"machine": machine(), "sets": sets}
+    figures["load_after"] = load_of_machine()
     print(json.dumps(keep("same_answers", figures, RESULTS if wanted.keep else None), indent=1))
 
 

@@ -10,8 +10,9 @@ queries also compare static vectors, which one more process makes. With `--rate 
 is measured first, and then each keeps to half of it.
 
 Counted: acknowledged swaps that are lost, answers of two versions at once, answers older than one before, queries that
-failed, and p50 of a search and a whole document before, without the server and after. The end is 1 if anything was
-lost, mixed or failed; while PostgreSQL is gone everything fails, and it is counted how soon it answers again.
+failed, p50 of a search and a whole document before, without the server and after, and how many cores this and other
+programs kept busy meanwhile. The end is 1 if anything was lost, mixed or failed; while PostgreSQL is gone everything
+fails, and it is counted how soon it answers again.
 """
 
 from __future__ import annotations
@@ -27,12 +28,14 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "benchmarks"))
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests" / "helpers"))
 
+from _cluster_cpu import Busy
 from _common import RESULTS, keep, machine
 
 from clusters import NOT_RUN, Qdrant, missing, restart_postgres, running
@@ -52,6 +55,7 @@ WARM_UP, SUSTAINED = 10.0, 30.0
 """Seconds until all processes have begun, and for which the sustained rate is measured."""
 OUTAGE = 5.0
 """Seconds for which PostgreSQL is gone."""
+PHASES = ("before", "gone", "back")
 Found = dict[str, Any]
 
 
@@ -237,6 +241,17 @@ def without(nodes: list[Qdrant], postgres: bool) -> Iterator[None]:
         nodes[1].start()
 
 
+def after_outage(readers: Sequence[Found], writers: Sequence[Found], back: float) -> Found:
+    """Failures while PostgreSQL was gone, and how soon everything answers again."""
+    failed = [at for one in readers for at, _ in one["failed"]]
+    late = sum(at > back + 1 for at in failed)
+    found: Found = {"queries failed": late, "queries failed while it was gone": len(failed) - late}
+    for name, part in (("queries", readers), ("commits", writers)):
+        first = [min([at for at, _ in one["done"] if at > back], default=float("inf")) - back for one in part]
+        found[f"seconds until all had {name} again"] = round(max(first), 2)
+    return found
+
+
 def report(wanted: argparse.Namespace, place: str, settings: Settings, nodes: list[Qdrant]) -> Found:
     crowd = Crowd(wanted, place, settings)
     figures: Found = {"mode": crowd.mode, "readers": wanted.readers, "writers": wanted.writers}
@@ -247,20 +262,21 @@ def report(wanted: argparse.Namespace, place: str, settings: Settings, nodes: li
         figures["sustained"] = {"queries_a_second": round(reads, 2), "commits_a_second": round(swaps, 2)}
         rates = (reads / 2, swaps / 2)
         print(json.dumps(figures), file=sys.stderr, flush=True)
-    times: list[float] = []
+    busy: list[Busy] = []
 
     def killing(begin: float) -> None:
-        times.append(begin)
+        busy.append(Busy.now())
         figures["load"] = os.getloadavg()
         time.sleep(max(0.0, begin + wanted.seconds / 3 - time.time()))
-        times.append(time.time())
+        busy.append(Busy.now())
         with without(nodes, wanted.postgres):
             time.sleep(OUTAGE if wanted.postgres else wanted.seconds / 3)
-        times.append(time.time())
+        busy.append(Busy.now())
+        time.sleep(max(0.0, begin + wanted.seconds - time.time()))
+        busy.append(Busy.now())
 
     writers, readers, makers = crowd.run(wanted.seconds, *rates, killing)
-    begin, killed, back = times
-    phases = {"before": (begin, killed), "gone": (killed, back), "back": (back, begin + wanted.seconds)}
+    phases = dict(zip(PHASES, pairwise(one.at for one in busy), strict=True))
 
     def in_phases(part: Sequence[Found], of: Callable[[list[float], float], float]) -> Found:
         done = [one for each in part for one in each["done"]]
@@ -272,28 +288,24 @@ def report(wanted: argparse.Namespace, place: str, settings: Settings, nodes: li
     def half(values: list[float], _: float) -> float:
         return statistics.median(values or [0.0])
 
-    failed = [one for each in readers for one in each["failed"]]
     figures |= {
         "load_after": os.getloadavg(),
         "swaps": PER_COMMIT * sum(len(one["done"]) for one in writers),
         "queries": sum(len(one["done"]) for one in readers),
+        "busy cores": {name: b.cores_since(a) for name, (a, b) in zip(PHASES, pairwise(busy), strict=True)},
         "queries_a_second": in_phases(readers, lambda values, seconds: len(values) / seconds),
         "commits_a_second": in_phases(writers, lambda values, seconds: len(values) / seconds),
         "query_p50_ms": in_phases(readers, half),
         "commit_p50_ms": in_phases(writers, half),
         "answers of two versions": sum(one["mixed"] for one in readers),
         "answers older than one before": sum(one["backwards"] for one in readers),
-        "queries failed": len(failed),
+        "queries failed": sum(len(one["failed"]) for one in readers),
         "commits repeated": sum(len(one["failed"]) for one in writers),
         "reasons": sorted({reason[:200] for each in (*readers, *writers, *makers) for _, reason in each["failed"]})[:5],
         **crowd.left(),
     }
     if wanted.postgres:
-        figures["queries failed"] = sum(at > back + 1 for at, _ in failed)
-        figures["queries failed while it was gone"] = len(failed) - figures["queries failed"]
-        for name, part in (("queries", readers), ("commits", writers)):
-            first = [min([at for at, _ in one["done"] if at > back], default=float("inf")) - back for one in part]
-            figures[f"seconds until all had {name} again"] = round(max(first), 2)
+        figures |= after_outage(readers, writers, busy[2].at)
     return figures
 
 
