@@ -64,7 +64,8 @@ def drawn(found: Sizes) -> str:
         parts.append(f'<line class="grid" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y(ms):.1f}" y2="{y(ms):.1f}"/>')
         parts.append(f'<text x="{LEFT - 8}" y="{y(ms) + 4:.1f}" text-anchor="end">{ms}</text>')
     for chunks, _ in found:
-        parts.append(f'<text x="{x(chunks):.1f}" y="{HEIGHT - BOTTOM + 20}" text-anchor="middle">{round(chunks, -3):,}</text>')
+        size = f"{round(chunks, -3):,}"
+        parts.append(f'<text x="{x(chunks):.1f}" y="{HEIGHT - BOTTOM + 20}" text-anchor="middle">{size}</text>')
     parts.append(f'<text x="{LEFT}" y="{TOP - 8}">CPU ms a query</text>')
     parts.append(f'<text x="{(LEFT + WIDTH - RIGHT) / 2}" y="{HEIGHT - 8}" text-anchor="middle">chunks</text>')
     lowest = math.inf  # labels do not cover each other
