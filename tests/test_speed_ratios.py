@@ -133,9 +133,9 @@ def test_a_hybrid_query_costs_what_its_parts_cost(engine: Engine) -> None:
 
     cheapest({mode: partial(ask, mode) for mode in first}, 2)
     took = cheapest({mode: partial(ask, mode) for mode in first}, 5)
-    assert took["hybrid"] < 1.5 * (took["lexical"] + took["dense"])  # measured: .9 to 1.0
+    assert took["hybrid"] < 1.5 * (took["lexical"] + took["dense"])  # measured: 1.0 to 1.2
     cached = cheapest({"lexical": partial(again, "lexical"), "hybrid": partial(again, "hybrid")}, 4)
-    assert cached["hybrid"] < 5 * cached["lexical"]  # measured: 2.5
+    assert cached["hybrid"] < 3 * cached["lexical"]  # measured: 2.0 to 2.1
 
 
 def test_a_sync_of_unchanged_files_costs_a_fraction(notes: Path, tmp_path: Path) -> None:
@@ -169,5 +169,5 @@ def test_a_start_from_a_shell_costs_a_few_imports(index: Path, tmp_path: Path) -
     for arguments in runs.values():
         start(*arguments)
     took = {name: min(start(*arguments) for _ in range(3)) for name, arguments in runs.items()}
-    assert took["lexical"] < 18 * took["python"]  # measured: 11
-    assert took["hybrid"] < 4 * took["imports"]  # measured: 2.2
+    assert took["lexical"] < 15 * took["python"]  # measured: 9 to 10
+    assert took["hybrid"] < 2.7 * took["imports"]  # measured: 1.4 to 1.7
