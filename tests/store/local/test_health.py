@@ -20,7 +20,7 @@ def test_a_sound_index_has_nothing_wrong_and_says_what_there_is(harbour) -> None
     assert all(ok for ok, _, _ in found.values())
     assert found["catalogue"][1] == "sound"
     assert found["private words"][1] == "stored apart from the text store"
-    for part in ("catalogue", "words", "static", "texts in it"):
+    for part in ("catalogue", "words", "static", "texts in it", "not compressed"):
         assert f" {part} " in found["disk"][1].partition("bytes a chunk:")[2]
     assert list(found) == [
         "catalogue",
