@@ -5,15 +5,13 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-import threading
-import time
-from collections import Counter
 from pathlib import Path
 
 import pytest
+from tests.helpers.generations import failures_while_rolling_back
 
 from watersmeet import Engine
-from watersmeet.core.errors import IndexBusy, IndexProblem, NotFound, WatersmeetError
+from watersmeet.core.errors import IndexBusy, IndexProblem, NotFound
 from watersmeet.core.visibility import EVERYONE, Viewer
 from watersmeet.engine.index.generations import can_be_beside, recreate, roll_back
 from watersmeet.engine.settings.settings import Settings, load
@@ -192,33 +190,8 @@ def test_a_build_that_is_killed_leaves_the_old_one(place: Path) -> None:
 def test_no_query_fails_while_generations_change_places(place: Path) -> None:
     with Engine(place / "index", _settings(place)) as engine, Engine(place / "index", _settings(place)) as other:
         recreate(other)
-        wrong: Counter[str] = Counter()
-        answers = 0
-        over = threading.Event()
-
-        def ask() -> None:
-            nonlocal answers
-            while not over.is_set():
-                try:
-                    answer = engine.search("otter badger", top_n=3)
-                except (WatersmeetError, OSError, RuntimeError) as error:
-                    wrong[repr(error)] += 1
-                    continue
-                answers += 1
-                wrong.update(str(failure) for failure in answer.failures)
-                if len(answer.results) != 3:
-                    wrong["too few results"] += 1
-
-        threads = [threading.Thread(target=ask) for _ in range(4)]
-        for thread in threads:
-            thread.start()
-        for _ in range(20):
-            roll_back(other)
-            time.sleep(0.02)
-        over.set()
-        for thread in threads:
-            thread.join()
-        assert (dict(wrong), answers > 20) == ({}, True)
+        wrong, answers = failures_while_rolling_back(engine, other, times=20, pause=0.02)
+        assert (wrong, answers > 20) == ({}, True)
 
 
 def test_the_commands(place: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import json
-import threading
-import time
-from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.helpers.generations import failures_while_rolling_back
 
 from cluster_indexes import cluster_address, cluster_environment, cluster_settings
 from clusters import NOT_RUN, missing
 from watersmeet import Engine
-from watersmeet.core.errors import IndexBusy, IndexProblem, NotFound, WatersmeetError
+from watersmeet.core.errors import IndexBusy, IndexProblem, NotFound
 from watersmeet.core.visibility import EVERYONE, Viewer
 from watersmeet.engine.index.generations import can_be_beside, recreate, roll_back
 from watersmeet.engine.settings.settings import Settings
@@ -181,33 +179,8 @@ def test_a_build_is_kept_while_it_goes_on_and_dropped_once_nobody_is_at_it(place
 def test_no_query_fails_while_generations_change_places(place: str) -> None:
     with Engine(place, _settings()) as engine, Engine(place, _settings()) as other:
         recreate(other)
-        wrong: Counter[str] = Counter()
-        answers = 0
-        over = threading.Event()
-
-        def ask() -> None:
-            nonlocal answers
-            while not over.is_set():
-                try:
-                    answer = engine.search("otter badger", top_n=3)
-                except (WatersmeetError, OSError, RuntimeError) as error:
-                    wrong[repr(error)] += 1
-                    continue
-                answers += 1
-                wrong.update(str(failure) for failure in answer.failures)
-                if len(answer.results) != 3:
-                    wrong["too few results"] += 1
-
-        threads = [threading.Thread(target=ask) for _ in range(3)]
-        for thread in threads:
-            thread.start()
-        for _ in range(8):
-            roll_back(other)
-            time.sleep(0.05)
-        over.set()
-        for thread in threads:
-            thread.join()
-        assert (dict(wrong), answers > 10) == ({}, True)
+        wrong, answers = failures_while_rolling_back(engine, other, times=8, pause=0.05)
+        assert (wrong, answers > 10) == ({}, True)
 
 
 def test_the_commands(place: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
