@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections import Counter
+from collections import defaultdict
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
@@ -89,7 +89,7 @@ class Busy(NamedTuple):
 
     def cores_since(self, before: Busy) -> dict[str, float]:
         """Cores that were busy on average, by the name of our processes, and those of everybody else."""
-        seconds, found = self.at - before.at, Counter[str]()
+        seconds, found = self.at - before.at, defaultdict[str, float](float)
         for pid, (name, cpu) in self.ours.items():
             found[name] += cpu - before.ours.get(pid, ("", 0.0))[1]
         found["others"] = self.machine - before.machine - sum(found.values())
