@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections import defaultdict
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
@@ -63,11 +64,12 @@ def family_cpu(parent: int) -> float:
 
 
 class Busy(NamedTuple):
-    """CPU seconds of the whole machine, and those of this process and all below it by pid, at some time."""
+    """CPU seconds of the whole machine, and the name and CPU seconds of this process and all below it by pid, at some
+    time."""
 
     at: float
     machine: float
-    ours: dict[int, float]
+    ours: dict[int, tuple[str, float]]
 
     @classmethod
     def now(cls) -> Busy:
@@ -80,17 +82,18 @@ class Busy(NamedTuple):
         while roots:
             pid = roots.pop()
             with suppress(OSError):  # it has ended
-                ours[pid] = cpu_of(pid)
+                ours[pid] = Path(f"/proc/{pid}/comm").read_text().strip(), cpu_of(pid)
                 for task in os.listdir(f"/proc/{pid}/task"):
                     roots += map(int, Path(f"/proc/{pid}/task/{task}/children").read_text().split())
         return cls(time.time(), (user + nice + system + irq + soft) / TICK, ours)
 
     def cores_since(self, before: Busy) -> dict[str, float]:
-        """Cores that were busy on average: for this process and those below it, and for everybody else."""
-        seconds = self.at - before.at
-        ours = sum(cpu - before.ours.get(pid, 0.0) for pid, cpu in self.ours.items())
-        other = self.machine - before.machine - ours
-        return {"ours": round(ours / seconds, 2), "others": round(other / seconds, 2)}
+        """Cores that were busy on average, by the name of our processes, and those of everybody else."""
+        seconds, found = self.at - before.at, defaultdict[str, float](float)
+        for pid, (name, cpu) in self.ours.items():
+            found[name] += cpu - before.ours.get(pid, ("", 0.0))[1]
+        found["others"] = self.machine - before.machine - sum(found.values())
+        return {name: round(cpu / seconds, 2) for name, cpu in found.items()}
 
 
 def _stat(pid: int) -> list[str]:

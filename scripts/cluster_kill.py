@@ -5,9 +5,9 @@
 Three nodes of Qdrant, 6 shards of 2 copies, one PostgreSQL; every reader and writer is a process. Each document says
 its number and its version in three sections. Writers swap documents for their next version and note what was
 acknowledged; readers search and read whole documents. After a third of the time a node of Qdrant is killed, and after
-two thirds it is started again; with `--postgres` PostgreSQL is killed instead, for five seconds. With `--hybrid`
-queries also compare static vectors, which one more process makes. With `--rate half` the rate that all of them sustain
-is measured first, and then each keeps to half of it.
+two thirds it is started again; with `--postgres` PostgreSQL is killed instead, for five seconds, with `--none` nothing.
+With `--hybrid` queries also compare static vectors, which one more process makes. With `--rate half` the rate that all
+of them sustain is measured first, and then each keeps to half of it.
 
 Counted: acknowledged swaps that are lost, answers of two versions at once, answers older than one before, queries that
 failed, p50 of a search and a whole document before, without the server and after, and how many cores this and other
@@ -228,9 +228,12 @@ class Crowd:
 
 
 @contextmanager
-def without(nodes: list[Qdrant], postgres: bool) -> Iterator[None]:
+def without(nodes: list[Qdrant], wanted: argparse.Namespace) -> Iterator[None]:
     """A server is gone for as long as the block takes."""
-    if postgres:
+    if wanted.none:
+        yield
+        return
+    if wanted.postgres:
         with restart_postgres():
             yield
         return
@@ -252,10 +255,14 @@ def after_outage(readers: Sequence[Found], writers: Sequence[Found], back: float
     return found
 
 
+def killed(wanted: argparse.Namespace) -> str:
+    return "none" if wanted.none else "postgres" if wanted.postgres else "qdrant"
+
+
 def report(wanted: argparse.Namespace, place: str, settings: Settings, nodes: list[Qdrant]) -> Found:
     crowd = Crowd(wanted, place, settings)
     figures: Found = {"mode": crowd.mode, "readers": wanted.readers, "writers": wanted.writers}
-    figures |= {"killed": "PostgreSQL" if wanted.postgres else "a node of Qdrant", "seconds": wanted.seconds}
+    figures |= {"killed": killed(wanted), "seconds": wanted.seconds}
     rates = (0.0, 0.0)
     if wanted.rate == "half":
         reads, swaps = crowd.sustained()
@@ -269,7 +276,7 @@ def report(wanted: argparse.Namespace, place: str, settings: Settings, nodes: li
         figures["load"] = os.getloadavg()
         time.sleep(max(0.0, begin + wanted.seconds / 3 - time.time()))
         busy.append(Busy.now())
-        with without(nodes, wanted.postgres):
+        with without(nodes, wanted):
             time.sleep(OUTAGE if wanted.postgres else wanted.seconds / 3)
         busy.append(Busy.now())
         time.sleep(max(0.0, begin + wanted.seconds - time.time()))
@@ -328,6 +335,7 @@ def main() -> int:
     parser.add_argument("--documents", type=int, default=200)
     parser.add_argument("--rate", choices=("full", "half"), default="full")
     parser.add_argument("--postgres", action="store_true", help="kill PostgreSQL instead of a node of Qdrant")
+    parser.add_argument("--none", action="store_true", help="kill nothing, to compare with")
     parser.add_argument("--hybrid", action="store_true", help="with static vectors")
     parser.add_argument("--keep", action="store_true", help="in benchmarks/results")
     wanted = parser.parse_args()
@@ -356,8 +364,7 @@ def main() -> int:
         finally:
             for node in nodes:
                 node.stop()
-    name = f"cluster_kill_{'postgres' if wanted.postgres else 'qdrant'}"
-    print(json.dumps(keep(name, figures, RESULTS if wanted.keep else None), indent=1))
+    print(json.dumps(keep(f"cluster_kill_{killed(wanted)}", figures, RESULTS if wanted.keep else None), indent=1))
     return int(any(figures[one] for one in WRONG))
 
 
