@@ -37,6 +37,7 @@ from watersmeet.core.model import ChunkId, Request
 from watersmeet.engine.settings.settings import load
 from watersmeet.engine.sync.parsers import endings
 from watersmeet.source.folder import Folder
+from watersmeet.store.local._stored_text import PLAIN, add_functions
 
 COMMAND = [sys.executable, "-c", "from watersmeet.face.cli.main import main; main()"]
 COMPACT = (
@@ -194,11 +195,15 @@ class Bench:
 
 
 def versions(index: Path) -> dict[str, Version]:
-    sql = "SELECT d.name, c.id, c.hash, c.text FROM chunks c JOIN documents d ON d.id = c.document ORDER BY c.ordinal"
+    sql = (
+        f"SELECT d.name, c.id, c.hash, {PLAIN.format('c.')}"
+        " FROM chunks c JOIN documents d ON d.id = c.document ORDER BY c.ordinal"
+    )
     found: dict[str, list[tuple[str, bytes, str]]] = {}
     if not (index / "catalogue.db").exists():
         return {}
     with closing(sqlite3.connect(index / "catalogue.db")) as db:
+        add_functions(db)
         if not db.execute("SELECT 1 FROM sqlite_master WHERE name = 'chunks'").fetchone():
             return {}
         for name, *chunk in db.execute(sql):

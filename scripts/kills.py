@@ -38,6 +38,7 @@ from watersmeet import Engine
 from watersmeet.core.model import Request
 from watersmeet.engine.index.tiers import tiers_of
 from watersmeet.engine.settings.settings import load
+from watersmeet.store.local._stored_text import PLAIN, add_functions
 
 SITUATIONS = ("sync", "deepen", "compact", "register")
 MODES = ("lexical", "static", "sparse", "dense", "hybrid")
@@ -259,10 +260,12 @@ def stored(index: Path) -> dict[str, str]:
         for path in index.glob("catalogue.db*"):
             shutil.copy(path, copy)
         with closing(sqlite3.connect(Path(copy) / "catalogue.db")) as db:
+            add_functions(db)
             if not db.execute("SELECT 1 FROM sqlite_master WHERE name = 'chunks'").fetchone():
                 return {}
             rows = db.execute(
-                "SELECT d.name, c.text FROM chunks c JOIN documents d ON d.id = c.document ORDER BY d.id, c.ordinal"
+                f"SELECT d.name, {PLAIN.format('c.')} FROM chunks c JOIN documents d ON d.id = c.document"
+                " ORDER BY d.id, c.ordinal"
             )
             found: dict[str, str] = {}
             for name, text in rows:

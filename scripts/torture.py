@@ -41,6 +41,7 @@ from watersmeet.core.model import Condition, Plan
 from watersmeet.core.text_fields import prepare
 from watersmeet.engine.settings.settings import Settings, load
 from watersmeet.parse.markdown import Markdown
+from watersmeet.store.local._stored_text import PLAIN
 
 LETTERS = "bcdfghjklmnpqrtvwxz"
 WORDS = [a + b for a in ("tide", "reed", "silt", "bank", "delta", "marsh") for b in ("gate", "mark", "song", "line")]
@@ -123,7 +124,7 @@ class Reader:
             question = self.chance.choice([word, f"what is {word}"])
             hits = self.ask(engine, snapshot, question, Condition(), self.chance.choice((BOTH, LEXICAL)))
             yield from self.check(snapshot, hits, Condition(), word)
-            chunk_texts = dict(snapshot.query("SELECT id, text FROM chunks WHERE document = ?", [key]))
+            chunk_texts = dict(snapshot.query(f"SELECT id, {PLAIN.format('')} FROM chunks WHERE document = ?", [key]))
             if set(hits) != set(chunk_texts):
                 missing = len(chunk_texts.keys() - set(hits))
                 yield f"{name}: {missing} of {len(chunk_texts)} live chunks were not found by {word}"
@@ -156,7 +157,8 @@ class Reader:
 
     def check(self, snapshot: Any, hits: list[Any], condition: Condition, word: str = "") -> Iterator[str]:
         rows = snapshot.query(
-            "SELECT c.id, substr(c.hash, 1, 16), c.text, d.name FROM json_each(?) j JOIN chunks c ON c.id = j.value"
+            f"SELECT c.id, substr(c.hash, 1, 16), {PLAIN.format('c.')}, d.name"
+            " FROM json_each(?) j JOIN chunks c ON c.id = j.value"
             " JOIN documents d ON d.id = c.document",
             [json.dumps(hits)],
         )

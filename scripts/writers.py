@@ -35,6 +35,7 @@ from watersmeet import Engine
 from watersmeet.core.errors import NoIndex, WatersmeetError
 from watersmeet.core.model import Request
 from watersmeet.engine.settings.settings import load
+from watersmeet.store.local._stored_text import PLAIN, add_functions
 
 WRITERS = ("one folder", "two folders", "registry", "removing")
 FOLDERS = ("first", "second", "third")
@@ -244,9 +245,11 @@ def read_log(log: Path) -> tuple[dict[str, Acknowledged], Counter[str], list[str
 
 def stored(index: Path) -> dict[str, list[str]]:
     with closing(sqlite3.connect(index / "catalogue.db")) as db:
+        add_functions(db)
         found: dict[str, list[str]] = {}
         for name, text in db.execute(
-            "SELECT d.name, c.text FROM chunks c JOIN documents d ON d.id = c.document ORDER BY d.id, c.ordinal"
+            f"SELECT d.name, {PLAIN.format('c.')} FROM chunks c JOIN documents d ON d.id = c.document"
+            " ORDER BY d.id, c.ordinal"
         ):
             found.setdefault(name, []).append(text)
         return found

@@ -42,6 +42,18 @@ def small_slices(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(slices, "FILES", 10)
 
 
+@pytest.fixture
+def slow_sync(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A sync that waits before each slice of its own, so that workers, which look once a second, read others."""
+    read = slices.read_slice
+
+    def wait_and_read(*arguments: Any) -> None:
+        time.sleep(0.3)
+        read(*arguments)
+
+    monkeypatch.setattr(slices, "read_slice", wait_and_read)
+
+
 @pytest.fixture(scope="module")
 def address() -> Iterator[str]:
     """An index of its own."""
@@ -111,6 +123,7 @@ def test_a_slice_is_the_same_after_its_way_through_the_queue(tmp_path: Path) -> 
 
 
 @pytest.mark.kill
+@pytest.mark.usefixtures("slow_sync")
 def test_one_of_four_workers_is_killed_and_every_slice_is_committed_once(
     cluster: Engine, address: str, tmp_path: Path
 ) -> None:
@@ -177,6 +190,7 @@ def all_at_work(engine: Engine, workers: list[subprocess.Popen[str]]):  # type: 
     return holders
 
 
+@pytest.mark.usefixtures("slow_sync")
 def test_changes_of_all_kinds_count_as_if_one_had_read_all(cluster: Engine, tmp_path: Path) -> None:
     folder = pages(tmp_path / "pages", 120)
     (folder / "p030.jsonl").write_text(json.dumps({"_id": "shared", "text": "Same."}) + "\n")

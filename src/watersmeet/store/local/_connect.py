@@ -11,7 +11,7 @@ from watersmeet.core.errors import DiskFull, IndexBusy, IndexDamaged, IndexMisma
 from watersmeet.core.files import can_write, private, refuse_read_only
 from watersmeet.core.system import slashed
 from watersmeet.store.local._frozen import harden, is_frozen
-from watersmeet.store.local._stored_text import plain_text, text_size
+from watersmeet.store.local._stored_text import add_functions
 from watersmeet.store.local._wal import use_wal
 
 FILE = "catalogue.db"
@@ -63,8 +63,7 @@ def connect(folder: str, *, create: bool = False) -> sqlite3.Connection:
             undo.callback(db.close)
             db.create_function("casefold", 1, _casefold, deterministic=True)  # SQLite's lower() knows ASCII only
             db.create_function("path_matches", 2, _path_matches, deterministic=True)
-            db.create_function("plain_text", 1, plain_text, deterministic=True)
-            db.create_function("text_size", 1, text_size, deterministic=True)
+            add_functions(db)
             if not read_only:
                 use_wal(db, _BUSY_SECONDS)
             db.executescript("PRAGMA synchronous = FULL; PRAGMA mmap_size = 268435456")

@@ -6,17 +6,23 @@ those of the plain text, so rows of both forms, also in one index, are checked a
 
 from __future__ import annotations
 
+import sqlite3
 from zlib import compressobj, decompressobj
 from zlib import error as ZlibError
 
 PLAIN = "CAST(plain_text(CAST({0}text AS BLOB)) AS TEXT)"
-"""The column `text` as it was given to `stored_text`; `_connect.py` makes the function known to SQLite."""
+"""The column `text` as it was given to `stored_text`, for a connection with these functions."""
 _MARK, _HEADER = 0xFF, 5
 _LEAST = 256
 """Shorter texts, in bytes, stay as they are: little would be saved."""
 _RAW = -13
 """Raw deflate with a window of 8 KB: there is no header, and the text's own checksum follows the row's hash."""
 _LEVEL = 3
+
+
+def add_functions(db: sqlite3.Connection) -> None:
+    db.create_function("plain_text", 1, plain_text, deterministic=True)
+    db.create_function("text_size", 1, text_size, deterministic=True)
 
 
 def stored_text(text: str) -> str | bytes:
