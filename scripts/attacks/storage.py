@@ -59,8 +59,7 @@ def silent_flips(folder: Path) -> str:
 def text(folder: Path) -> str:
     os.environ["XDG_CACHE_HOME"] = str(folder / "cache")
     index = Index(folder)
-    at = (index.fresh() / "catalogue.db").read_bytes().index(b"See D7 ")
-    index.flip(Path("catalogue.db"), at + 4, 0x01)
+    index.flip_text(b"See D7 ")
     with index.opened(index.copy) as engine:
         answer = engine.search("rotate keys D7")
         require(not any("E7" in result.text for result in answer.results), "the damaged text was returned")

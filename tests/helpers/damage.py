@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import random
 import shutil
+import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,7 @@ from watersmeet import Engine
 from watersmeet.core.errors import WatersmeetError
 from watersmeet.core.model import Answer, Request
 from watersmeet.engine.settings.settings import load
+from watersmeet.store.local._stored_text import plain_text
 
 WORDS = "badger sett river otter owl night forest moss fern clay stone keys rotate deploy backup restore".split()
 QUERIES = ("badger sett", "rotate keys D7", "part1 wild", "server otter")
@@ -70,6 +73,14 @@ class Index:
         path.write_bytes(content)
         if silent:
             os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+
+    def flip_text(self, words: bytes) -> None:
+        """Changes one byte of the stored text that has these words, in a fresh copy."""
+        catalogue = self.fresh() / "catalogue.db"
+        with closing(sqlite3.connect(catalogue)) as db:
+            texts = [text for (text,) in db.execute("SELECT CAST(text AS BLOB) FROM chunks")]
+        (stored,) = [text for text in texts if words in (plain_text(text) or b"")]
+        self.flip(Path("catalogue.db"), catalogue.read_bytes().index(stored) + len(stored) // 2, 0x01)
 
     def repaired(self) -> Engine:
         """Repairs as `doctor` and errors say: sync, or else recreate; lost registry entries are put again."""

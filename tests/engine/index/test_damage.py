@@ -14,7 +14,6 @@ from tests.helpers.damage import SERVERS, Index, answers, flips, problems, shown
 from watersmeet import Engine
 from watersmeet.core.errors import IndexDamaged, WatersmeetError
 from watersmeet.core.model import Request
-from watersmeet.store.local._stored_text import plain_text
 
 pytestmark = pytest.mark.model
 
@@ -125,11 +124,7 @@ def test_what_the_disk_lost_in_silence_is_found_by_doctor_and_stands_aside_from_
 @pytest.fixture
 def misread(index: Index) -> Iterator[Engine]:
     """One byte of one chunk's text is another."""
-    catalogue = index.fresh() / "catalogue.db"
-    with closing(sqlite3.connect(catalogue)) as db:
-        texts = [text for (text,) in db.execute("SELECT CAST(text AS BLOB) FROM chunks")]
-    (stored,) = [text for text in texts if b"See D7 " in (plain_text(text) or b"")]
-    index.flip(Path("catalogue.db"), catalogue.read_bytes().index(stored) + len(stored) // 2, 0x01)
+    index.flip_text(b"See D7 ")
     with index.opened(index.copy) as engine:
         yield engine
 
