@@ -32,7 +32,7 @@ def sizes(folder: Path) -> Sizes:
     found = [json.loads(path.read_text("utf8")) for path in folder.glob("million_asked_*.json")]
     if not found:
         raise SystemExit(f"{folder} has no result of `python benchmarks/million.py measure`")
-    last = max(found, key=lambda one: (one["chunks"], one["date"]))["commit"]
+    last = max(found, key=lambda one: (round(one["chunks"], -3), one["date"]))["commit"]
     return sorted(((one["chunks"], one) for one in found if one["commit"] == last), key=lambda one: one[0])
 
 

@@ -30,7 +30,7 @@ def keep(folder: Path, chunks: int, commit: str, date: str, **ms: float) -> None
 def results(tmp_path: Path) -> Path:
     for chunks in (10_000, 100_000, 1_000_000):
         keep(tmp_path, chunks, "abc1", "2026-02-01", lexical=chunks / 1e5, static=3, dense=6, hybrid=9)
-        keep(tmp_path, chunks, "abc0", "2026-01-01", lexical=1, static=1, dense=1, hybrid=1)
+        keep(tmp_path, chunks + 1, "abc0", "2026-01-01", lexical=1, static=1, dense=1, hybrid=1)
     return tmp_path
 
 

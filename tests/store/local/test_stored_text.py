@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+from zlib import compressobj
 
 import pytest
 from hypothesis import given
@@ -53,6 +54,10 @@ def test_a_small_value_does_not_become_a_large_one() -> None:
     assert len(stored) < 5_000
     small = stored[:1] + (10).to_bytes(4, "little") + stored[5:]
     large = stored[:1] + (2**32 - 1).to_bytes(4, "little") + stored[5:]
+    assert stored_text("x" * 2_000_000) == "x" * 2_000_000
+    honest = compressobj(3, wbits=-13)
+    bomb = b"\xff" + (2_000_000).to_bytes(4, "little") + honest.compress(b"x" * 2_000_000) + honest.flush()
+    assert plain_text(bomb) is None
     assert plain_text(small) is None or len(plain_text(small) or b"") <= 10
     assert plain_text(large) is None
 

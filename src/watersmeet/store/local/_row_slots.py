@@ -43,18 +43,19 @@ def live(numbers: NDArray[np.int64], drops: NDArray[np.int64]) -> tuple[NDArray[
 
 
 _counted: list[NDArray[np.int64]] = []
-"""The longest array that `counted` has made."""
+"""The last array that `counted` has made."""
 
 
 def counted(count: int) -> NDArray[np.int64]:
     """The numbers from 0, in an array that all stores of a process share: a million take milliseconds to make."""
     import numpy as np
 
-    if not _counted or len(_counted[0]) < count:
-        made = np.arange(count + count // 8)
-        made.flags.writeable = False
-        _counted[:] = [made]
-    return _counted[0][:count]
+    found = _counted[0] if _counted else np.arange(0)
+    if len(found) < count:
+        found = np.arange(count + count // 8)
+        found.flags.writeable = False
+        _counted[:] = [found]
+    return found[:count]  # not that of the list: another thread may have put a shorter one there
 
 
 def find(keys: NDArray[np.int64], slots: NDArray[np.int64], rows: Collection[Row] | RowArray) -> NDArray[np.int64]:

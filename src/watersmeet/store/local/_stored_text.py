@@ -15,6 +15,8 @@ PLAIN = "CAST(plain_text(CAST({0}text AS BLOB)) AS TEXT)"
 _MARK, _HEADER = 0xFF, 5
 _LEAST = 256
 """Shorter texts, in bytes, stay as they are: little would be saved."""
+_MOST = 1 << 20
+"""Longer ones too: a small value in a stranger's catalogue must not become gigabytes."""
 _RAW = -13
 """Raw deflate with a window of 8 KB: there is no header, and the text's own checksum follows the row's hash."""
 _LEVEL = 3
@@ -28,7 +30,7 @@ def add_functions(db: sqlite3.Connection) -> None:
 def stored_text(text: str) -> str | bytes:
     """What to store for a text."""
     plain = text.encode()
-    if len(plain) < _LEAST:
+    if not _LEAST <= len(plain) <= _MOST:
         return text
     made = compressobj(_LEVEL, wbits=_RAW)
     small = b"".join((bytes((_MARK,)), len(plain).to_bytes(4, "little"), made.compress(plain), made.flush()))
@@ -36,10 +38,12 @@ def stored_text(text: str) -> str | bytes:
 
 
 def plain_text(stored: bytes | None) -> bytes | None:
-    """The text of what is stored, in UTF-8; None if it is damaged. Never more than the size that it says."""
+    """The text of what is stored, in UTF-8; None if it is damaged, or says that it is longer than any."""
     if not stored or stored[0] != _MARK:
         return stored
     size = text_size(stored)
+    if size > _MOST:
+        return None
     try:
         text = decompressobj(_RAW).decompress(stored[_HEADER:], size or 1)
     except ZlibError:
